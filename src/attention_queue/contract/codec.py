@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from difflib import get_close_matches
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -27,6 +27,7 @@ from attention_queue.contract.units import (
 )
 from attention_queue.errors import ContractError, InvalidConfig
 
+T = TypeVar("T")
 Table = dict[str, object]
 
 
@@ -42,7 +43,11 @@ def policy_from_json(text: str) -> Policy:
     Raises:
         ContractError: It is no stored policy; the text has the path.
     """
-    return _policy(_from_json(text), "policy", _Faults(strict=False))
+    faults = _Faults(strict=False)
+    policy = _policy(_from_json(text), "policy", faults)
+    if policy is None:
+        raise ContractError(faults.found[0])
+    return policy
 
 
 def overrides_to_json(overrides: tuple[Override, ...]) -> str:
@@ -69,7 +74,10 @@ def overrides_from_json(text: str) -> tuple[Override, ...]:
 
 def policy_to_table(policy: Policy) -> Table:
     """All fields by name: durations as seconds, rates as ``5/s``, enums as words."""
-    return {name: form.write(getattr(policy, name)) for name, form in _POLICY.items()}
+    return {
+        name: _written(form, getattr(policy, name), f"policy: {name}")
+        for name, form in _POLICY.items()
+    }
 
 
 def override_to_table(override: Override) -> Table:
@@ -100,7 +108,7 @@ def plan_from_table(name: str, table: Mapping[str, object]) -> Plan:
     path = f"plans.{name}"
     faults = _Faults(strict=True)
     policy = _policy(table, path, faults)
-    plan = faults.catch(path, lambda: Plan(name, policy))
+    plan = faults.catch(path, lambda: Plan(name, policy)) if policy else None
     if plan is None or faults.found:
         raise InvalidConfig(tuple(faults.found))
     return plan
@@ -138,7 +146,7 @@ class _Faults:
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}"
             self.add(f"{path}.{name}", f"unknown; {hint}")
 
-    def catch(self, path: str, make: Callable[[], Any]) -> Any:
+    def catch(self, path: str, make: Callable[[], T]) -> T | None:
         try:
             return make()
         except ContractError as error:
@@ -180,12 +188,12 @@ def _fields(table: object, path: str, forms: Mapping[str, _Form], faults: _Fault
     return values
 
 
-def _policy(table: object, path: str, faults: _Faults) -> Any:
+def _policy(table: object, path: str, faults: _Faults) -> Policy | None:
     values: dict[str, Any] = _fields(table, path, _POLICY, faults)
     return faults.catch(path, lambda: Policy(**values))
 
 
-def _override(table: object, path: str, faults: _Faults) -> Any:
+def _override(table: object, path: str, faults: _Faults) -> Override | None:
     values: dict[str, Any] = _fields(table, path, _OVERRIDE, faults)
     if not faults.strict and not values.get("changes"):
         return None
@@ -208,7 +216,7 @@ def _read_rates(value: object, path: str, faults: _Faults) -> Table:
     rates: Table = {}
     for name, text in value.items():
         if name == "resource" or str(name).startswith("routing."):
-            rates[name] = faults.catch(f"{path}.{name}", lambda text=text: read_rate(text))
+            rates[name] = faults.catch(f"{path}.{name}", partial(read_rate, text))
         elif faults.strict:
             faults.add(f"{path}.{name}", 'unknown; there are "resource" and "routing.<name>"')
     return rates
@@ -223,7 +231,7 @@ def _write_backoff(backoff: Backoff) -> Table:
 
 
 def _write_rates(rates: Mapping[str, Rate]) -> Table:
-    return {name: write_rate(rate) for name, rate in rates.items()}
+    return {name: _written(_RATE, rate, f"rates.{name}") for name, rate in rates.items()}
 
 
 def _to_json(value: object) -> str:
@@ -242,6 +250,7 @@ def _from_json(text: str) -> object:
 
 _COUNT = _Form(int, int, _plain(read_count))
 _DURATION = _Form(timedelta, write_seconds, _plain(read_duration))
+_RATE = _Form(Rate, write_rate, _plain(read_rate))
 _MOMENT = _Form(datetime, write_moment, _plain(read_moment))
 _TEXT = _Form(str, str, _plain(read_text))
 _BACKOFF: Mapping[str, _Form] = {

@@ -124,18 +124,16 @@ def read_text(value: object) -> str:
 
 
 def read_moment(value: object) -> datetime:
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            raise ContractError(
-                f"want a time such as 2026-12-01T00:00Z, got {value[:40]!r}"
-            ) from None
-    if not isinstance(value, datetime) or value.tzinfo is None:
+    """A time with its zone, or the text of one in ISO 8601."""
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        moment = None
+    if not isinstance(moment, datetime) or moment.tzinfo is None:
         raise ContractError(
             f"want a time with its zone, such as 2026-12-01T00:00Z; got {value!s:.40}"
         )
-    return value
+    return moment
 
 
 def write_moment(moment: datetime) -> str:
