@@ -1,0 +1,1 @@
+"""Attention Queue: a durable work queue per tenant, attended on demand by a few workers."""

@@ -1,0 +1,1 @@
+"""Numbered migrations, a folder per engine."""

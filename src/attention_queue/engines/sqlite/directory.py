@@ -1,0 +1,211 @@
+"""Groups, plans, resources and their states; and the changes that people make to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from attention_queue.clock import FOREVER_MS, from_ms, to_ms
+from attention_queue.contract import Plan, Policy, Resource, ResourceState, State, effective
+from attention_queue.contract.codec import (
+    overrides_from_json,
+    overrides_to_json,
+    policy_from_json,
+    policy_to_json,
+)
+from attention_queue.contract.events import Event, PlanChanged, StateChanged
+from attention_queue.engines.sqlite.transaction import Row, Transaction
+from attention_queue.errors import ContractError, UnknownPlan, UnknownResource
+from attention_queue.ports import Change, Group, Nudge, Register, SetPlan, SetState
+
+
+@dataclass(frozen=True, slots=True)
+class StoredGroup:
+    gid: int
+    name: str
+    default_plan: str
+    register_unknown: bool
+    refuse_in_maintenance: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One resource as a claim sees it."""
+
+    rid: int
+    group: str
+    gid: int
+    resource: Resource
+    plan: str
+    policy: Policy
+    routing: dict[str, str]
+    state: State
+    state_until_ms: int
+    backlog: int
+
+
+class Directory:
+    """Reads and changes the directory inside a transaction. Caches only what cannot change under
+    a version: policies by (group, plan, version)."""
+
+    def __init__(self) -> None:
+        self._policies: dict[tuple[int, str], tuple[int, Policy]] = {}
+
+    def open_group(self, tx: Transaction, group: Group) -> None:
+        """Store what an application declares; what a person has set since stays in force."""
+        settings = (
+            group.name,
+            group.type,
+            group.default_plan,
+            group.register_unknown,
+            group.refuse_in_maintenance,
+        )
+        if group.default_plan not in (names := tuple(plan.name for plan in group.plans)):
+            raise UnknownPlan(group.name, group.default_plan, names)
+        if not tx.first("group_stored", *settings):
+            tx.run("store_group", *settings)
+        gid = self.group(tx, group.name).gid
+        for plan in group.plans:
+            declared = policy_to_json(plan.policy)
+            row = tx.first("plan", gid, plan.name)
+            if row is None or row[2] != declared:
+                tx.run("store_plan", gid, plan.name, declared, declared, int(plan.policy.priority))
+                tx.directory_changed = True
+
+    def group(self, tx: Transaction, name: str) -> StoredGroup:
+        row = tx.first("group", name)
+        if row is None:
+            raise ContractError(f"no group {name!r}: open it before publishing or serving")
+        return StoredGroup(row[0], name, row[1], bool(row[2]), bool(row[3]))
+
+    def policy(self, tx: Transaction, gid: int, plan: str, version: int) -> Policy:
+        cached = self._policies.get((gid, plan))
+        if cached and cached[0] == version:
+            return cached[1]
+        row = tx.first("plan", gid, plan)
+        assert row is not None
+        policy = policy_from_json(row[1])
+        self._policies[gid, plan] = (row[0], policy)
+        return policy
+
+    def record(self, tx: Transaction, rid: int, gid: int, group: str) -> Record:
+        row = tx.first("record", rid)
+        assert row is not None
+        tenant, id, plan, version, overrides, routing, state, until_ms, backlog = row
+        policy = self.policy(tx, gid, plan, version)
+        if overrides:
+            now = from_ms(tx.now_ms)
+            policy = effective(Plan(plan, policy), overrides_from_json(overrides), now)
+        return Record(
+            rid=rid,
+            group=group,
+            gid=gid,
+            resource=Resource(tenant, id),
+            plan=plan,
+            policy=policy,
+            routing=msgspec.json.decode(routing) if routing else {},
+            state=state_at(state, until_ms, tx.now_ms),
+            state_until_ms=until_ms or FOREVER_MS,
+            backlog=backlog,
+        )
+
+    def change(self, tx: Transaction, change: Change, actor: str) -> list[Event]:
+        """Make one change and ask for attention if it makes work ready: one transaction."""
+        tx.directory_changed = True
+        match change:
+            case SetState():
+                return self._set_state(tx, change, actor)
+            case Register():
+                return self._register(tx, change)
+            case SetPlan():
+                return self._set_plan(tx, change)
+            case Nudge():
+                gid = self.group(tx, change.group).gid
+                ask_now(tx, self._find(tx, gid, change.group, change.resource)[0], gid)
+                return []
+
+    def _set_state(self, tx: Transaction, change: SetState, actor: str) -> list[Event]:
+        gid = self.group(tx, change.group).gid
+        rid = self._find(tx, gid, change.group, change.resource)[0]
+        store_state(tx, rid, change.state)
+        if change.state.state is State.ACTIVE:
+            ask_now(tx, rid, gid)
+        return [
+            StateChanged(
+                change.group, change.resource, change.state.state, change.state.reason, actor
+            )
+        ]
+
+    def _register(self, tx: Transaction, change: Register) -> list[Event]:
+        group = self.group(tx, change.group)
+        if change.plan is not None:
+            self._check_plan(tx, group, change.plan)
+        routing = encode_map(change.routing) if change.routing is not None else None
+        overrides = overrides_to_json(change.overrides) if change.overrides is not None else None
+        row = tx.first("find", group.gid, change.resource.tenant, change.resource.id)
+        if row is None:
+            plan = change.plan or group.default_plan
+            names = (change.resource.tenant, change.resource.id)
+            tx.first("register", group.gid, *names, plan, routing, overrides)
+            return [PlanChanged(change.group, plan, change.resource)]
+        rid = row[0]
+        tx.run("move", change.plan, routing, overrides, rid)
+        self._limits_changed(tx, rid)
+        return [PlanChanged(change.group, change.plan or row[1], change.resource)]
+
+    def _set_plan(self, tx: Transaction, change: SetPlan) -> list[Event]:
+        group = self.group(tx, change.group)
+        name, policy = change.plan.name, change.plan.policy
+        text, lane = policy_to_json(policy), int(policy.priority)
+        if not tx.run("set_plan", text, lane, group.gid, name):
+            tx.run("store_plan", group.gid, name, text, text, lane)
+        tx.run("replan", lane, group.gid, name)
+        for (rid,) in tx.all("limit_raised", group.gid, name):
+            make_ready(tx, rid)
+        return [PlanChanged(change.group, name)]
+
+    def _limits_changed(self, tx: Transaction, rid: int) -> None:
+        request, lane = tx.first("request", rid), tx.first("lane_of", rid)
+        if request and lane:
+            if request[2] in ("busy", "rate"):
+                make_ready(tx, rid)
+            tx.run("relane", lane[0], rid)
+
+    def _check_plan(self, tx: Transaction, group: StoredGroup, plan: str) -> None:
+        names = tuple(name for (name,) in tx.all("plan_names", group.gid))
+        if plan not in names:
+            raise UnknownPlan(group.name, plan, names)
+
+    def _find(self, tx: Transaction, gid: int, group: str, resource: Resource) -> Row:
+        row = tx.first("find", gid, resource.tenant, resource.id)
+        if row is None:
+            raise UnknownResource(group, resource)
+        return row
+
+
+def state_at(state: str, until_ms: int | None, now_ms: int) -> State:
+    return State.ACTIVE if until_ms is not None and until_ms <= now_ms else State(state)
+
+
+def store_state(tx: Transaction, rid: int, state: ResourceState) -> None:
+    until_ms = to_ms(state.until) if state.until else None
+    tx.run("set_state", state.state.value, state.reason, state.actor, until_ms, rid)
+    tx.directory_changed = True
+
+
+def ask_now(tx: Transaction, rid: int, gid: int) -> None:
+    """Whatever the request waits for, it waits no more; without work there is nothing to ask."""
+    if make_ready(tx, rid) or not tx.first("has_work", rid):
+        return
+    lane, count = tx.first("lane_of", rid), tx.first("count_work", rid)
+    assert lane is not None and count is not None
+    tx.run("ask", rid, gid, lane[0], 0, tx.next(), tx.now_ms, count[0])
+
+
+def make_ready(tx: Transaction, rid: int) -> int:
+    return tx.run("release_hold", tx.next(), tx.now_ms, rid)
+
+
+def encode_map(values: object) -> str:
+    return msgspec.json.encode(values).decode()

@@ -1,0 +1,185 @@
+"""Keeping leases: a thread for files, so that a blocked event loop does not lose its tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from typing import Protocol
+
+from attention_queue.clock import Clock
+from attention_queue.engines.sqlite.claim import MS
+from attention_queue.engines.sqlite.settle import handle_of
+from attention_queue.engines.sqlite.transaction import Transaction
+from attention_queue.engines.sqlite.writer import Writer
+from attention_queue.errors import EngineUnavailable
+from attention_queue.ports import Begun
+
+LONGEST = 1.0  # seconds between two looks at what is to be renewed, at most
+
+
+class Renews(Protocol):
+    """What a keeper needs of its engine."""
+
+    clock: Clock
+    writer: Writer
+
+    async def renew(self, begun: Collection[Begun]) -> Collection[Begun]: ...
+    def tell_renewed(self, begun: Collection[Begun], lost: Collection[Begun]) -> None: ...
+
+
+class _Held:
+    """The leases that are kept, and when each is to be renewed next."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._renewed: dict[Begun, float] = {}
+
+    def add(self, begun: Begun) -> None:
+        self._renewed[begun] = self._clock.monotonic()
+
+    def drop(self, begun: Begun) -> None:
+        self._renewed.pop(begun, None)
+
+    def __bool__(self) -> bool:
+        return bool(self._renewed)
+
+    def look_in(self) -> float:
+        """Seconds until the next look: short leases are looked at often."""
+        thirds = [_third(begun) for begun in list(self._renewed)]
+        return min([LONGEST, *(third / 2 for third in thirds)])
+
+    def due(self) -> list[Begun]:
+        """Those at a third of their lease. One whose handler is stuck is let go, silently."""
+        now, due = self._clock.monotonic(), []
+        for begun, renewed in list(self._renewed.items()):
+            if begun.lost or now >= begun.renew_before:
+                self.drop(begun)
+            elif now - renewed >= _third(begun) / 2:
+                due.append(begun)
+        return due
+
+    def renewed(self, begun: Collection[Begun], lost: Collection[Begun]) -> None:
+        now = self._clock.monotonic()
+        for each in begun:
+            if each in self._renewed:
+                self._renewed[each] = now
+        for each in lost:
+            each.lost = True
+            self.drop(each)
+
+    def unanswered(self) -> None:
+        """Without an answer for a whole lease it has to be taken for lost."""
+        now = self._clock.monotonic()
+        for begun, renewed in list(self._renewed.items()):
+            if now - renewed >= begun.policy.lease.total_seconds():
+                begun.lost = True
+
+
+def _third(begun: Begun) -> float:
+    return begun.policy.lease.total_seconds() / 3
+
+
+def renewal(begun: Collection[Begun]) -> Callable[[Transaction], list[Begun]]:
+    """Extends each lease that still stands; returns those that do not."""
+
+    def renew(tx: Transaction) -> list[Begun]:
+        lost = []
+        for each in begun:
+            token, rid = each.token, handle_of(each).record.rid
+            until_ms = tx.now_ms + each.policy.lease // MS
+            if not tx.run("renew", until_ms, rid, token.slot, token.fence):
+                lost.append(each)
+        return lost
+
+    return renew
+
+
+class LoopKeeper:
+    """Renews on the event loop, by the engine's clock: for memory and the simulator."""
+
+    def __init__(self, engine: Renews) -> None:
+        self._engine, self._held = engine, _Held(engine.clock)
+        self._kept = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def keep(self, begun: Begun) -> None:
+        self._held.add(begun)
+        self._kept.set()
+
+    def drop(self, begun: Begun) -> None:
+        self._held.drop(begun)
+
+    async def __aenter__(self) -> LoopKeeper:
+        self._task = asyncio.get_running_loop().create_task(self._renew())
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        assert self._task is not None
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+
+    async def _renew(self) -> None:
+        while True:
+            if not self._held:
+                self._kept.clear()
+                await self._kept.wait()
+            await self._engine.clock.sleep(self._held.look_in())
+            if not (due := self._held.due()):
+                continue
+            try:
+                self._held.renewed(due, await self._engine.renew(due))
+            except EngineUnavailable:
+                self._held.unanswered()
+
+
+class ThreadKeeper:
+    """Renews on a thread of its own: a handler that blocks the event loop does not stop it."""
+
+    def __init__(self, engine: Renews) -> None:
+        self._engine, self._held = engine, _Held(engine.clock)
+        self._kept, self._leave = threading.Event(), threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=self._renew, name="attn-keeper", daemon=True)
+
+    def keep(self, begun: Begun) -> None:
+        self._held.add(begun)
+        if not self._kept.is_set():
+            self._kept.set()
+
+    def drop(self, begun: Begun) -> None:
+        self._held.drop(begun)
+
+    async def __aenter__(self) -> ThreadKeeper:
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._leave.set()
+        self._kept.set()
+        await asyncio.to_thread(self._thread.join)
+
+    def _renew(self) -> None:
+        while not self._leave.is_set():
+            if not self._held:
+                self._kept.clear()
+                if not self._held:  # one may have come before the clear
+                    self._kept.wait()
+                continue
+            self._leave.wait(self._held.look_in())
+            if due := self._held.due():
+                self._try(due)
+
+    def _try(self, due: list[Begun]) -> None:
+        try:
+            lost = self._engine.writer.run_blocking(renewal(due))
+        except EngineUnavailable:
+            self._held.unanswered()
+            return
+        self._held.renewed(due, lost)
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._engine.tell_renewed, due, lost)

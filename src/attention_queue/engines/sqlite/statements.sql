@@ -1,0 +1,313 @@
+-- name: last_ticket
+-- One row; read at most once in a transaction.
+SELECT value FROM counter WHERE name = 'ticket'
+
+-- name: save_ticket
+-- The last act before COMMIT, so that numbers are dealt in the order of commits.
+UPDATE counter SET value = ? WHERE name = 'ticket'
+
+-- name: directory_version
+-- Running cycles compare it at each message boundary, through the engine's memory.
+SELECT value FROM counter WHERE name = 'directory'
+
+-- name: directory_changed
+-- In the same transaction as a change of a state, a plan or a place on a plan.
+UPDATE counter SET value = value + 1 WHERE name = 'directory'
+
+-- name: group
+-- By the unique name.
+SELECT gid, default_plan, register_unknown, refuse_in_maintenance FROM grp WHERE name = ?
+
+-- name: group_stored
+-- A group's settings are the last that an application declared.
+SELECT gid FROM grp
+WHERE name = ? AND type = ? AND default_plan = ? AND register_unknown = ?
+  AND refuse_in_maintenance = ?
+
+-- name: store_group
+INSERT INTO grp (name, type, default_plan, register_unknown, refuse_in_maintenance)
+VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (name) DO UPDATE
+SET type = excluded.type, default_plan = excluded.default_plan,
+    register_unknown = excluded.register_unknown,
+    refuse_in_maintenance = excluded.refuse_in_maintenance
+
+-- name: plan
+-- By primary key.
+SELECT version, policy, declared FROM plan WHERE gid = ? AND name = ?
+
+-- name: plan_names
+SELECT name FROM plan WHERE gid = ? ORDER BY name
+
+-- name: store_plan
+-- ``declared`` is kept beside what is in force, so that a deploy that declares the same plan again
+-- does not undo what a person has set since.
+INSERT INTO plan (gid, name, version, declared, policy, priority) VALUES (?, ?, 1, ?, ?, ?)
+ON CONFLICT (gid, name) DO UPDATE
+SET version = version + 1, declared = excluded.declared, policy = excluded.policy,
+    priority = excluded.priority
+
+-- name: set_plan
+UPDATE plan SET version = version + 1, policy = ?, priority = ? WHERE gid = ? AND name = ?
+
+-- name: place_of
+-- Where a publish puts its work: the resource, whether it may take any, the request that stands.
+-- By the unique (gid, tenant, id) and two primary keys.
+SELECT r.rid, r.state, r.state_reason, r.state_until_ms, p.priority,
+       a.due_ms, a.hold_ms, a.lane
+FROM resource r
+JOIN plan p ON p.gid = r.gid AND p.name = r.plan
+LEFT JOIN attention a ON a.rid = r.rid
+WHERE r.gid = ? AND r.tenant = ? AND r.id = ?
+
+-- name: register
+INSERT INTO resource (gid, tenant, id, plan, routing, overrides) VALUES (?, ?, ?, ?, ?, ?)
+RETURNING rid
+
+-- name: move
+-- NULL leaves what is there.
+UPDATE resource SET plan = coalesce(?, plan), routing = coalesce(?, routing),
+                    overrides = coalesce(?, overrides)
+WHERE rid = ?
+
+-- name: find
+SELECT rid, plan FROM resource WHERE gid = ? AND tenant = ? AND id = ?
+
+-- name: put_message
+-- A second put of the same id changes nothing while the first is kept: unique (rid, id).
+INSERT INTO message (rid, due_ms, seq, id, type, enqueued_ms, content_type, headers, payload)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (rid, id) DO NOTHING
+
+-- name: ask
+-- No row: the first request of the resource.
+INSERT INTO attention (rid, gid, lane, due_ms, place, since_ms, backlog) VALUES (?, ?, ?, ?, ?, ?, ?)
+
+-- name: count_in
+-- A request stands and is early enough: nothing but the backlog changes.
+UPDATE attention SET backlog = backlog + ? WHERE rid = ?
+
+-- name: pull_forward
+-- A request stands but would fire too late. A hold is never pulled through: see place_of.
+UPDATE attention SET due_ms = ?, place = ?, since_ms = ?, lane = min(lane, ?), backlog = backlog + ?
+WHERE rid = ?
+
+-- name: wake_timers
+-- Requests whose time has come take their place at the tail. Rides attention_timer.
+SELECT rid, due_ms FROM attention WHERE due_ms > 0 AND due_ms <= ? ORDER BY due_ms LIMIT ?
+
+-- name: make_ready
+UPDATE attention SET due_ms = 0, place = ?, since_ms = ? WHERE rid = ?
+
+-- name: ready
+-- First come, first served within a lane. Rides attention_ready.
+SELECT rid, since_ms, place FROM attention
+WHERE gid = ? AND lane = ? AND due_ms = 0 ORDER BY place LIMIT ?
+
+-- name: next_timer
+-- When there may be something to begin, if nothing is ready. Rides attention_timer.
+SELECT min(due_ms) FROM attention WHERE due_ms > 0
+
+-- name: record
+-- All that a claim has to know, read in the claim's own transaction: never from a cache.
+SELECT r.tenant, r.id, r.plan, p.version, r.overrides, r.routing,
+       r.state, r.state_until_ms, a.backlog
+FROM resource r
+JOIN plan p ON p.gid = r.gid AND p.name = r.plan
+JOIN attention a ON a.rid = r.rid
+WHERE r.rid = ?
+
+-- name: tokens
+SELECT slot, fence, until_ms, loan FROM token WHERE rid = ?
+
+-- name: grant
+-- The primary key keeps two owners out of one slot.
+INSERT INTO token (rid, slot, owner, fence, until_ms, loan) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: take_token
+-- By the claim that found it ended.
+DELETE FROM token WHERE rid = ? AND slot = ? AND fence = ?
+
+-- name: holds_token
+-- The fence at settle: no row, no outcome.
+SELECT 1 FROM token WHERE rid = ? AND slot = ? AND fence = ?
+
+-- name: renew
+-- The attention row is not touched: one wasted claim per lease of a full resource, no more.
+UPDATE token SET until_ms = ? WHERE rid = ? AND slot = ? AND fence = ?
+
+-- name: lend
+UPDATE token SET loan = ? WHERE rid = ? AND slot = ? AND fence = ?
+
+-- name: park
+-- The request waits for a moment or for a release, whichever comes first.
+UPDATE attention SET due_ms = ?, hold_ms = ?, hold_why = ? WHERE rid = ?
+
+-- name: to_tail
+-- Ready again, behind all that wait now; no hold.
+UPDATE attention SET due_ms = 0, place = ?, since_ms = ?, lane = ?, hold_ms = NULL, hold_why = NULL
+WHERE rid = ?
+
+-- name: wait_until
+-- Nothing is ready before that moment; no hold.
+UPDATE attention SET due_ms = ?, hold_ms = NULL, hold_why = NULL WHERE rid = ?
+
+-- name: drop_request
+-- Only after a look that found neither work nor a token, in the same transaction.
+DELETE FROM attention WHERE rid = ?
+
+-- name: request
+SELECT due_ms, hold_ms, hold_why, backlog FROM attention WHERE rid = ?
+
+-- name: count_out
+UPDATE attention SET backlog = max(backlog - ?, 0) WHERE rid = ?
+
+-- name: set_backlog
+UPDATE attention SET backlog = ? WHERE rid = ?
+
+-- name: due_messages
+-- Delayed and retried messages whose time has come, by primary key.
+SELECT due_ms, seq, id, type, enqueued_ms, failed, suspect, unknown_ms, content_type, headers,
+       payload
+FROM message WHERE rid = ? AND due_ms > 0 AND due_ms <= ? ORDER BY due_ms, seq LIMIT ?
+
+-- name: ready_messages
+-- The others, between two loans of other tokens, by primary key.
+SELECT due_ms, seq, id, type, enqueued_ms, failed, suspect, unknown_ms, content_type, headers,
+       payload
+FROM message WHERE rid = ? AND due_ms = 0 AND seq > ? AND seq < ? ORDER BY seq LIMIT ?
+
+-- name: next_due
+-- When the earliest message after a key falls due (0: now), by primary key.
+SELECT due_ms, seq FROM message WHERE rid = ? AND (due_ms, seq) > (?, ?)
+ORDER BY due_ms, seq LIMIT 1
+
+-- name: done
+-- A run of one loan, whole: nothing else can stand between its first and its last.
+DELETE FROM message WHERE rid = ? AND due_ms = ? AND seq BETWEEN ? AND ?
+
+-- name: retry
+-- The failed attempt is counted here and nowhere else.
+UPDATE message SET due_ms = ?, failed = failed + 1, suspect = 0, unknown_ms = NULL, history = ?
+WHERE rid = ? AND due_ms = ? AND seq = ?
+
+-- name: defer
+-- Nobody here handles its type; no attempt.
+UPDATE message SET due_ms = ?, suspect = 0, unknown_ms = coalesce(unknown_ms, ?)
+WHERE rid = ? AND due_ms = ? AND seq = ?
+
+-- name: history
+SELECT history, failed FROM message WHERE rid = ? AND due_ms = ? AND seq = ?
+
+-- name: bury
+-- The message leaves the queue in the same transaction: it is in exactly one of the two places.
+INSERT INTO dead (rid, id, type, enqueued_ms, died_ms, attempts, reason, error, error_text, trace,
+                  content_type, headers, history, payload)
+SELECT rid, id, type, enqueued_ms, ?, failed + ?, ?, ?, ?, ?, content_type, headers, history, payload
+FROM message WHERE rid = ? AND due_ms = ? AND seq = ?
+RETURNING id, type, attempts
+
+-- name: on_loan
+-- What a dead holder had in hand, by primary key.
+SELECT due_ms, seq, suspect, crashes FROM message
+WHERE rid = ? AND due_ms = ? AND seq BETWEEN ? AND ?
+
+-- name: suspect
+UPDATE message SET suspect = 1 WHERE rid = ? AND due_ms = ? AND seq BETWEEN ? AND ?
+
+-- name: charge
+-- A process died with this one alone in hand: an attempt, and a death.
+UPDATE message SET failed = failed + 1, crashes = crashes + 1 WHERE rid = ? AND due_ms = ? AND seq = ?
+
+-- name: set_state
+UPDATE resource SET state = ?, state_reason = ?, state_actor = ?, state_until_ms = ? WHERE rid = ?
+
+-- name: state
+SELECT state, state_until_ms FROM resource WHERE rid = ?
+
+-- name: has_work
+SELECT 1 FROM message WHERE rid = ? LIMIT 1
+
+-- name: count_work
+SELECT count(*) FROM message WHERE rid = ?
+
+-- name: lane_of
+SELECT p.priority FROM resource r JOIN plan p ON p.gid = r.gid AND p.name = r.plan WHERE r.rid = ?
+
+-- name: limit_raised
+-- A courtesy: release or lease end does it anyway. Few rows: only resources with work have one.
+SELECT a.rid FROM attention a JOIN resource r ON r.rid = a.rid
+WHERE r.gid = ? AND r.plan = ? AND a.hold_why IN ('busy', 'rate')
+
+-- name: replan
+-- Requests that wait already take the lane of the changed plan.
+UPDATE attention SET lane = ? WHERE rid IN (
+    SELECT a.rid FROM attention a JOIN resource r ON r.rid = a.rid WHERE r.gid = ? AND r.plan = ?)
+
+-- name: bucket
+SELECT level, at_ms FROM bucket WHERE key = ?
+
+-- name: fill
+INSERT INTO bucket (key, level, at_ms) VALUES (?, ?, ?)
+ON CONFLICT (key) DO UPDATE SET level = excluded.level, at_ms = excluded.at_ms
+
+-- name: any_scope
+SELECT 1 FROM scope_stop LIMIT 1
+
+-- name: scope
+SELECT until_ms, reason FROM scope_stop WHERE gid = ? AND scope = ?
+
+-- name: stop_scope
+INSERT INTO scope_stop (gid, scope, until_ms, reason) VALUES (?, ?, ?, ?)
+ON CONFLICT (gid, scope) DO UPDATE SET until_ms = excluded.until_ms, reason = excluded.reason
+
+-- name: probe_scope
+UPDATE scope_stop SET until_ms = ? WHERE gid = ? AND scope = ?
+
+-- name: clear_scope
+DELETE FROM scope_stop WHERE gid = ? AND scope = ?
+
+-- name: held_by_stop
+-- Those that wait for the same outside service; few rows: only resources with work have one.
+SELECT a.rid FROM attention a JOIN resource r ON r.rid = a.rid
+WHERE a.hold_why = 'stop' AND r.gid = ? AND json_extract(r.routing, ?) = ?
+
+-- name: lead
+-- Ours while we renew it; anybody's after that.
+INSERT INTO leader (task, owner, until_ms) VALUES (?, ?, ?)
+ON CONFLICT (task) DO UPDATE SET owner = excluded.owner, until_ms = excluded.until_ms
+WHERE leader.owner = excluded.owner OR leader.until_ms <= ?
+
+-- name: next_with_work
+-- One probe per resource that has work, by primary key; idle resources cost nothing.
+SELECT rid FROM message WHERE rid > ? ORDER BY rid LIMIT 1
+
+-- name: unattended
+-- The request that should stand for work that is there.
+SELECT r.gid, p.priority, a.due_ms, a.hold_why, a.backlog
+FROM resource r
+JOIN plan p ON p.gid = r.gid AND p.name = r.plan
+LEFT JOIN attention a ON a.rid = r.rid
+WHERE r.rid = ?
+
+-- name: ended_tokens
+-- Tokens that ended long ago and that no claim has found, with a request that is not due.
+SELECT t.rid FROM token t LEFT JOIN attention a ON a.rid = t.rid
+WHERE t.until_ms < ? AND (a.rid IS NULL OR a.due_ms > t.until_ms + ?)
+GROUP BY t.rid LIMIT ?
+
+-- name: longest_ready
+-- The head of a lane has waited longest in it. Rides attention_ready.
+SELECT rid, since_ms FROM attention
+WHERE gid = ? AND lane = ? AND due_ms = 0 ORDER BY place LIMIT 2
+
+-- name: name_of
+SELECT tenant, id FROM resource WHERE rid = ?
+
+-- name: release_hold
+-- Ready at the tail, whatever it waited for.
+UPDATE attention SET due_ms = 0, place = ?, since_ms = ?, hold_ms = NULL, hold_why = NULL
+WHERE rid = ?
+
+-- name: relane
+UPDATE attention SET lane = ? WHERE rid = ?
