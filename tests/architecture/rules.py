@@ -27,6 +27,7 @@ ENVIRONMENT = {"os.environ", "os.environb", "os.getenv", "os.putenv", "os.unsete
 UNSAFE_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
 UNSAFE_CALLS = {"eval", "exec", "__import__", "yaml.load"}
 BARE_TASKS = {"asyncio.create_task", "asyncio.ensure_future", "asyncio.async"}
+SLEEPS = {"asyncio.sleep", "time.sleep"}
 EMPTY_WORDS = re.compile(r"Manager|Helper|Util|^Base[A-Z]|Impl$")
 EMPTY_FILES = {"base.py", "common.py", "helpers.py", "misc.py", "util.py", "utils.py"}
 _SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE|WITH|CREATE|DROP|ALTER)\b")
@@ -156,6 +157,49 @@ def orphaned_todos(text: str) -> Iterator[str]:
     for number, line in enumerate(text.splitlines(), 1):
         if re.search(r"#.*\b(TODO|FIXME|XXX)\b", line) and not re.search(r"#\d+", line):
             yield f"line {number}: no issue number"
+
+
+def local_imports(text: str) -> Iterator[str]:
+    """Imports inside a function: what a module needs stands at its top."""
+    for name, node in _functions(ast.parse(text), ""):
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Import | ast.ImportFrom):
+                yield f"line {inner.lineno}: {name} imports"
+
+
+def engine_choices(text: str) -> Iterator[str]:
+    """Imports of one engine by name."""
+    for line, module in imports(text):
+        if module.startswith("attention_queue.engines."):
+            yield f"line {line}: imports {module}"
+
+
+def sleeps(text: str) -> Iterator[str]:
+    """Waits for a time to pass; ``asyncio.sleep(0)`` only lets others run."""
+    tree = ast.parse(text)
+    aliases = _aliases(tree)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=func, args=[ast.Constant(value=0)]) if _dotted(func):
+                continue
+            case ast.Call(func=func) if _resolve(_dotted(func), aliases) in SLEEPS:
+                yield f"line {node.lineno}: sleeps"
+
+
+def mocks(text: str) -> Iterator[str]:
+    for line, module in imports(text):
+        if module.startswith(("unittest.mock", "mock", "pytest_mock")):
+            yield f"line {line}: imports {module}"
+
+
+def statement_names(text: str) -> set[str]:
+    return set(re.findall(r"^-- name: (\w+)$", text, re.MULTILINE))
+
+
+def strings(text: str) -> set[str]:
+    """Every string constant of a module."""
+    nodes = ast.walk(ast.parse(text))
+    return {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
 
 
 def imports(text: str) -> Iterator[tuple[int, str]]:

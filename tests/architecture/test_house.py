@@ -27,6 +27,11 @@ READS_WALL_CLOCK = {
     "clock.py": "it is the clock",
     "contract/messages.py": "a UUIDv7 holds the millisecond it was made in",
 }
+LOCAL_IMPORTS: dict[str, str] = {}
+KNOWS_AN_ENGINE = {
+    "app.py": "the only chooser of an engine",
+}
+SLEEPS: dict[str, str] = {}
 
 
 def name_of(path: Path) -> str:
@@ -40,6 +45,10 @@ def in_package(path: Path) -> PurePosixPath:
 each_shipped = pytest.mark.parametrize("path", SHIPPED, ids=name_of)
 each_of_package = pytest.mark.parametrize(
     "path", [p for p in SHIPPED if p.is_relative_to(PACKAGE)], ids=name_of
+)
+
+each_test = pytest.mark.parametrize(
+    "path", [p for p in WRITTEN if p.is_relative_to(ROOT / "tests")], ids=name_of
 )
 
 
@@ -99,6 +108,30 @@ def test_a_driver_stays_in_its_own_folder(path: Path) -> None:
     assert_none(rules.foreign_drivers(path.read_text(encoding="utf-8"), in_package(path)))
 
 
+@each_of_package
+def test_what_a_module_needs_stands_at_its_top(path: Path) -> None:
+    if str(in_package(path)) not in LOCAL_IMPORTS:
+        assert_none(rules.local_imports(path.read_text(encoding="utf-8")))
+
+
+@each_of_package
+def test_only_the_chooser_knows_an_engine(path: Path) -> None:
+    name = in_package(path)
+    if not name.is_relative_to("engines") and str(name) not in KNOWS_AN_ENGINE:
+        assert_none(rules.engine_choices(path.read_text(encoding="utf-8")))
+
+
+@each_test
+def test_a_test_waits_for_an_event_and_not_for_a_time(path: Path) -> None:
+    if name_of(path) not in SLEEPS:
+        assert_none(rules.sleeps(path.read_text(encoding="utf-8")))
+
+
+@each_test
+def test_a_test_uses_the_real_thing(path: Path) -> None:
+    assert_none(rules.mocks(path.read_text(encoding="utf-8")))
+
+
 @each_shipped
 def test_no_message_becomes_running_code(path: Path) -> None:
     assert_none(rules.unsafe_code(path.read_text(encoding="utf-8")))
@@ -134,6 +167,15 @@ def test_a_todo_has_an_issue_number(path: Path) -> None:
 @pytest.mark.parametrize("path", STATEMENTS, ids=name_of)
 def test_a_named_statement_says_what_it_promises(path: Path) -> None:
     assert_none(rules.sql_faults(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("path", STATEMENTS, ids=name_of)
+def test_a_named_statement_is_used(path: Path) -> None:
+    modules = [p.read_text(encoding="utf-8") for p in path.parent.glob("*.py")]
+
+    assert rules.statement_names(path.read_text(encoding="utf-8")) <= set().union(
+        *map(rules.strings, modules)
+    )
 
 
 def test_the_rules_see_the_tree() -> None:

@@ -60,6 +60,12 @@ BROKEN: list[tuple[Callable[[str], Iterable[object]], str]] = [
     (rules.empty_names, "class BaseEngine: ...\n"),
     (rules.empty_names, "class EngineImpl: ...\n"),
     (rules.orphaned_todos, "x = 1  # TODO: later\n"),
+    (rules.local_imports, "def f():\n    import os\n"),
+    (rules.local_imports, "class A:\n    def f(self):\n        from os import path\n"),
+    (rules.engine_choices, "from attention_queue.engines.sqlite import SqliteEngine\n"),
+    (rules.sleeps, "import asyncio\nawait asyncio.sleep(0.1)\n"),
+    (rules.sleeps, "from time import sleep\nsleep(1)\n"),
+    (rules.mocks, "from unittest.mock import Mock\n"),
 ]
 
 KEEPING: list[tuple[Callable[[str], Iterable[object]], str]] = [
@@ -77,6 +83,10 @@ KEEPING: list[tuple[Callable[[str], Iterable[object]], str]] = [
     (rules.sql_faults, "-- name: take\n-- Takes {one}.\nSELECT 1;\n"),
     (rules.empty_names, "class Database: ...\n"),
     (rules.orphaned_todos, "x = 1  # TODO #12: later\n"),
+    (rules.local_imports, "import os\ndef f(): ...\n"),
+    (rules.engine_choices, "from attention_queue.ports import Engine\n"),
+    (rules.sleeps, "import asyncio\nawait asyncio.sleep(0)\nawait clock.sleep(3)\n"),
+    (rules.mocks, "import unittest\n"),
 ]
 
 
