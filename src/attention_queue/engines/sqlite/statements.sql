@@ -25,6 +25,7 @@ WHERE name = ? AND type = ? AND default_plan = ? AND register_unknown = ?
   AND refuse_in_maintenance = ?
 
 -- name: store_group
+-- The last declaration counts. By the unique name.
 INSERT INTO grp (name, type, default_plan, register_unknown, refuse_in_maintenance)
 VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (name) DO UPDATE
@@ -37,6 +38,7 @@ SET type = excluded.type, default_plan = excluded.default_plan,
 SELECT version, policy, declared FROM plan WHERE gid = ? AND name = ?
 
 -- name: plan_names
+-- For the error that says which plans there are. By primary key.
 SELECT name FROM plan WHERE gid = ? ORDER BY name
 
 -- name: store_plan
@@ -48,6 +50,7 @@ SET version = version + 1, declared = excluded.declared, policy = excluded.polic
     priority = excluded.priority
 
 -- name: set_plan
+-- In force from the next message boundary; ``declared`` stays. By primary key.
 UPDATE plan SET version = version + 1, policy = ?, priority = ? WHERE gid = ? AND name = ?
 
 -- name: place_of
@@ -61,6 +64,7 @@ LEFT JOIN attention a ON a.rid = r.rid
 WHERE r.gid = ? AND r.tenant = ? AND r.id = ?
 
 -- name: register
+-- On the plan it is given; active. The unique (gid, tenant, id) keeps it one.
 INSERT INTO resource (gid, tenant, id, plan, routing, overrides) VALUES (?, ?, ?, ?, ?, ?)
 RETURNING rid
 
@@ -71,6 +75,7 @@ UPDATE resource SET plan = coalesce(?, plan), routing = coalesce(?, routing),
 WHERE rid = ?
 
 -- name: find
+-- By the unique (gid, tenant, id).
 SELECT rid, plan FROM resource WHERE gid = ? AND tenant = ? AND id = ?
 
 -- name: put_message
@@ -97,6 +102,7 @@ WHERE rid = ?
 SELECT rid, due_ms FROM attention WHERE due_ms > 0 AND due_ms <= ? ORDER BY due_ms LIMIT ?
 
 -- name: make_ready
+-- At the tail of its lane, as of the moment it fell due. By primary key.
 UPDATE attention SET due_ms = 0, place = ?, since_ms = ? WHERE rid = ?
 
 -- name: ready
@@ -118,6 +124,7 @@ JOIN attention a ON a.rid = r.rid
 WHERE r.rid = ?
 
 -- name: tokens
+-- All of a resource, ended ones too: the claim decides which. By primary key.
 SELECT slot, fence, until_ms, loan FROM token WHERE rid = ?
 
 -- name: grant
@@ -137,6 +144,7 @@ SELECT 1 FROM token WHERE rid = ? AND slot = ? AND fence = ?
 UPDATE token SET until_ms = ? WHERE rid = ? AND slot = ? AND fence = ?
 
 -- name: lend
+-- Replaces the loan of a token that has settled all of the last one. By primary key.
 UPDATE token SET loan = ? WHERE rid = ? AND slot = ? AND fence = ?
 
 -- name: park
@@ -157,12 +165,15 @@ UPDATE attention SET due_ms = ?, hold_ms = NULL, hold_why = NULL WHERE rid = ?
 DELETE FROM attention WHERE rid = ?
 
 -- name: request
+-- What the resource's request waits for, and why. By primary key.
 SELECT due_ms, hold_ms, hold_why, backlog FROM attention WHERE rid = ?
 
 -- name: count_out
+-- Messages that left the queue, done or dead. By primary key.
 UPDATE attention SET backlog = max(backlog - ?, 0) WHERE rid = ?
 
 -- name: set_backlog
+-- After a count. By primary key.
 UPDATE attention SET backlog = ? WHERE rid = ?
 
 -- name: due_messages
@@ -197,6 +208,7 @@ UPDATE message SET due_ms = ?, suspect = 0, unknown_ms = coalesce(unknown_ms, ?)
 WHERE rid = ? AND due_ms = ? AND seq = ?
 
 -- name: history
+-- The failures so far, for the one that is added. By primary key.
 SELECT history, failed FROM message WHERE rid = ? AND due_ms = ? AND seq = ?
 
 -- name: bury
@@ -213,6 +225,7 @@ SELECT due_ms, seq, suspect, crashes FROM message
 WHERE rid = ? AND due_ms = ? AND seq BETWEEN ? AND ?
 
 -- name: suspect
+-- Taken alone from now on. A range of the primary key.
 UPDATE message SET suspect = 1 WHERE rid = ? AND due_ms = ? AND seq BETWEEN ? AND ?
 
 -- name: charge
@@ -220,18 +233,23 @@ UPDATE message SET suspect = 1 WHERE rid = ? AND due_ms = ? AND seq BETWEEN ? AN
 UPDATE message SET failed = failed + 1, crashes = crashes + 1 WHERE rid = ? AND due_ms = ? AND seq = ?
 
 -- name: set_state
+-- Who, why and until when go with it. By primary key.
 UPDATE resource SET state = ?, state_reason = ?, state_actor = ?, state_until_ms = ? WHERE rid = ?
 
 -- name: state
+-- As it is now: what settles a request never reads it from a cache. By primary key.
 SELECT state, state_until_ms FROM resource WHERE rid = ?
 
 -- name: has_work
+-- One probe, by primary key.
 SELECT 1 FROM message WHERE rid = ? LIMIT 1
 
 -- name: count_work
+-- Only where a request is missing: the backlog is counted as it changes.
 SELECT count(*) FROM message WHERE rid = ?
 
 -- name: lane_of
+-- The lane that the resource's plan gives. By two primary keys.
 SELECT p.priority FROM resource r JOIN plan p ON p.gid = r.gid AND p.name = r.plan WHERE r.rid = ?
 
 -- name: limit_raised
@@ -245,26 +263,33 @@ UPDATE attention SET lane = ? WHERE rid IN (
     SELECT a.rid FROM attention a JOIN resource r ON r.rid = a.rid WHERE r.gid = ? AND r.plan = ?)
 
 -- name: bucket
+-- What was left and when it was written; the level now is computed. By primary key.
 SELECT level, at_ms FROM bucket WHERE key = ?
 
 -- name: fill
+-- The level at a moment. By primary key.
 INSERT INTO bucket (key, level, at_ms) VALUES (?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET level = excluded.level, at_ms = excluded.at_ms
 
 -- name: any_scope
+-- Asked once in a transaction, so that the common case costs one probe.
 SELECT 1 FROM scope_stop LIMIT 1
 
 -- name: scope
+-- Until when an outside service is left alone. By primary key.
 SELECT until_ms, reason FROM scope_stop WHERE gid = ? AND scope = ?
 
 -- name: stop_scope
+-- The last stop counts. By primary key.
 INSERT INTO scope_stop (gid, scope, until_ms, reason) VALUES (?, ?, ?, ?)
 ON CONFLICT (gid, scope) DO UPDATE SET until_ms = excluded.until_ms, reason = excluded.reason
 
 -- name: probe_scope
+-- The others wait for the one that tries, until its lease ends. By primary key.
 UPDATE scope_stop SET until_ms = ? WHERE gid = ? AND scope = ?
 
 -- name: clear_scope
+-- The outside service is back. By primary key.
 DELETE FROM scope_stop WHERE gid = ? AND scope = ?
 
 -- name: held_by_stop
@@ -302,6 +327,7 @@ SELECT rid, since_ms FROM attention
 WHERE gid = ? AND lane = ? AND due_ms = 0 ORDER BY place LIMIT 2
 
 -- name: name_of
+-- By primary key.
 SELECT tenant, id FROM resource WHERE rid = ?
 
 -- name: release_hold
@@ -310,4 +336,5 @@ UPDATE attention SET due_ms = 0, place = ?, since_ms = ?, hold_ms = NULL, hold_w
 WHERE rid = ?
 
 -- name: relane
+-- Keeps its place: who has waited longer stays in front. By primary key.
 UPDATE attention SET lane = ? WHERE rid = ?
