@@ -53,10 +53,12 @@ def test_the_public_names_are_sorted() -> None:
     assert names == sorted(set(names), key=isort_style)
 
 
-@pytest.mark.parametrize("name", attention_queue.__all__)
-def test_a_public_name_can_be_imported_and_is_listed(name: str) -> None:
-    assert getattr(attention_queue, name) is not None
-    assert name in dir(attention_queue)
+def test_every_public_name_can_be_imported_and_is_listed() -> None:
+    names = set(attention_queue.__all__)
+
+    assert {name for name in names if getattr(attention_queue, name, None) is None} == set()
+    assert names <= set(dir(attention_queue))
+    assert names >= {"AttentionQueue", "Context", "Resource"}
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
