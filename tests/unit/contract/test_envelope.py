@@ -1,0 +1,285 @@
+"""The attention request on the wire: what we write, and what we read from anybody."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from attention_queue.contract import AttentionRequest, Priority, Resource
+from attention_queue.contract.envelope import MAX_ENVELOPE, decode, encode
+from attention_queue.errors import ContractError, InvalidEnvelope, NewerEnvelope
+from unit.contract import values
+
+GOLDEN = Path(__file__).parent / "golden"
+STORE = Resource("seller-group-a", "store-873")
+PLAIN = AttentionRequest(group="marketplace", resource=STORE)
+WRITTEN = {
+    "v1": AttentionRequest(
+        group="marketplace",
+        resource=STORE,
+        type="store",
+        priority=Priority.HIGH,
+        routing={"marketplace": "amazon"},
+        requested_at=datetime(2026, 12, 23, 4, 26, 40, tzinfo=UTC),
+        gen=17,
+        inc="4f1c",
+    ),
+    "v1-smallest": PLAIN,
+    "v1-unicode": AttentionRequest(
+        group="marketplace",
+        resource=Resource("São Paulo/2", "<script>…*#😀"),
+        type="store",
+        priority=Priority.LOW,
+        routing={"marketplace": "mercado livre"},
+        reason="more",
+        requested_at=datetime(1970, 1, 1, tzinfo=UTC),
+    ),
+}
+READ = {
+    "v1-new-fields": replace(PLAIN, type="store"),
+    "store": replace(
+        PLAIN, type="store", priority=Priority.HIGH, routing={"marketplace": "amazon"}
+    ),
+    "resource": replace(PLAIN, type="device", resource=Resource("seller-group-a", "sensor-12")),
+}
+
+
+def golden(name: str) -> bytes:
+    return (GOLDEN / f"{name}.json").read_bytes()
+
+
+def wire(**changes: Any) -> bytes:
+    """A version 1 with other values; None takes a field away."""
+    whole = {"v": 1, "group": "marketplace", "tenant": "a", "id": "b"} | changes
+    return json.dumps({k: v for k, v in whole.items() if v is not None}).encode()
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_we_write_is_byte_for_byte_the_golden_file(name: str) -> None:
+    assert encode(WRITTEN[name]) == golden(name)
+
+
+@pytest.mark.parametrize("name", WRITTEN | READ)
+def test_a_golden_file_is_read_as_the_request_it_means(name: str) -> None:
+    assert decode(golden(name), group="marketplace") == (WRITTEN | READ)[name]
+
+
+@pytest.mark.parametrize("name", ["store", "resource"])
+def test_the_form_without_a_version_is_written_again_as_version_1(name: str) -> None:
+    request = decode(golden(name), group="marketplace")
+
+    assert decode(encode(request)) == request
+    assert json.loads(encode(request))["v"] == 1
+
+
+def test_every_golden_file_is_in_a_test() -> None:
+    assert {path.stem for path in GOLDEN.iterdir()} == {*WRITTEN, *READ, "v2"}
+
+
+@given(values.requests)
+def test_a_request_comes_back_with_its_time_cut_to_the_millisecond(
+    request: AttentionRequest,
+) -> None:
+    at = request.requested_at
+    cut = at and at - timedelta(microseconds=at.microsecond % 1000)
+
+    assert decode(encode(request)) == replace(request, requested_at=cut)
+
+
+@given(values.requests)
+def test_what_is_written_is_json_of_bounded_size(request: AttentionRequest) -> None:
+    data = encode(request)
+
+    assert len(data) <= MAX_ENVELOPE < 512
+    assert json.loads(data)["v"] == 1
+
+
+def test_a_time_inside_is_aware() -> None:
+    at = decode(wire(requested_at=1)).requested_at
+
+    assert at == datetime(1970, 1, 1, 0, 0, 0, 1000, UTC)
+
+
+def test_a_newer_version_is_not_mistaken_for_a_fault() -> None:
+    with pytest.raises(NewerEnvelope) as caught:
+        decode(golden("v2"))
+
+    assert (caught.value.version, caught.value.known, caught.value.path) == (2, 1, "$.v")
+
+
+@pytest.mark.parametrize(
+    ("data", "path"),
+    [
+        (b"", "$"),
+        (b"[]", "$"),
+        (b"{}", "$"),
+        (b"\xff", "$"),
+        (wire(tenant=None), "$.tenant"),
+        (wire(id=None), "$.id"),
+        (wire(v="1"), "$.v"),
+        (wire(v=0), "$.v"),
+        (wire(v=True), "$.v"),
+        (wire(v=10**300), "$.v"),
+        (wire(group="other"), "$.group"),
+        (wire(group="market place"), "$.group"),
+        (wire(tenant=""), "$.tenant"),
+        (wire(id=5), "$.id"),
+        (wire(id="a\n"), "$.id"),
+        (wire(id="a\0b"), "$.id"),
+        (wire(type="a store"), "$.type"),
+        (wire(priority="urgent"), "$.priority"),
+        (wire(priority=1), "$.priority"),
+        (wire(routing=[]), "$.routing"),
+        (wire(routing={"market place": "x"}), "$.routing"),
+        (wire(routing={"marketplace": "\u202e"}), "$.routing.marketplace"),
+        (wire(reason="x\x1b[2J"), "$.reason"),
+        (wire(requested_at="2026-12-23"), "$.requested_at"),
+        (wire(requested_at=1.5), "$.requested_at"),
+        (wire(requested_at=-1), "$.requested_at"),
+        (wire(requested_at=10**300), "$.requested_at"),
+        (wire(gen=2**63), "$.gen"),
+        (wire(gen=-1), "$.gen"),
+        (wire(inc=""), "$.inc"),
+        (b'{"tenantId":"a"}', "$"),
+        (b'{"tenantId":"a","storeId":"b","resourceId":"c"}', "$"),
+        (b'{"tenantId":"a","resourceId":"c"}', "$.resourceType"),
+        (b'{"tenantId":"a","resourceType":"a b","resourceId":"c"}', "$.resourceType"),
+        (b'{"tenantId":"","storeId":"b"}', "$.tenantId"),
+        (b'{"tenantId":"a","storeId":"\\n"}', "$.storeId"),
+        (b'{"tenantId":"a","resourceType":"x","resourceId":""}', "$.resourceId"),
+        (b'{"tenantId":"a","storeId":"b","marketplace":""}', "$.marketplace"),
+        (b'{"tenantId":"a","storeId":"b","priority":"now"}', "$.priority"),
+        (b'{"tenantId":5,"storeId":"b"}', "$.tenantId"),
+    ],
+)
+def test_a_fault_is_told_with_its_path(data: bytes, path: str) -> None:
+    with pytest.raises(InvalidEnvelope) as caught:
+        decode(data, group="marketplace")
+
+    assert caught.value.path == path
+    assert not isinstance(caught.value, NewerEnvelope)
+
+
+@pytest.mark.parametrize("data", [golden("store"), wire(group=None)])
+def test_without_a_group_it_is_that_of_its_queue(data: bytes) -> None:
+    assert decode(data, group="marketplace").group == "marketplace"
+    with pytest.raises(InvalidEnvelope, match=r"\$\.group: it is missing"):
+        decode(data)
+
+
+def test_a_message_of_512_bytes_is_refused_and_one_of_511_is_read() -> None:
+    data = wire()
+    longest = data + b" " * (MAX_ENVELOPE - len(data))
+
+    assert decode(longest).resource == Resource("a", "b")
+    with pytest.raises(InvalidEnvelope, match="512 bytes, at most 511"):
+        decode(longest + b" ")
+
+
+def test_a_request_that_needs_512_bytes_is_not_written() -> None:
+    with pytest.raises(InvalidEnvelope, match="at most 511"):
+        encode(AttentionRequest(group="g", resource=Resource("é" * 150, "é" * 150)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"group": "market place"}, "$.group"),
+        ({"type": ""}, "$.type"),
+        ({"reason": "\ud800"}, "$.reason"),
+        ({"routing": {"marketplace": "\0"}}, "$.routing.marketplace"),
+        ({"gen": 2**63}, "$.gen"),
+        ({"gen": -1}, "$.gen"),
+        ({"inc": "a b"}, "$.inc"),
+        ({"requested_at": datetime(2026, 1, 1)}, "$.requested_at"),  # noqa: DTZ001 - the fault
+        ({"requested_at": datetime(1969, 1, 1, tzinfo=UTC)}, "$.requested_at"),
+    ],
+)
+def test_what_nobody_could_read_is_not_written(changes: dict[str, Any], path: str) -> None:
+    with pytest.raises(InvalidEnvelope) as caught:
+        encode(replace(PLAIN, **changes))
+
+    assert caught.value.path == path
+
+
+@given(st.binary(max_size=600))
+@example(b"[" * 511)
+@example(b'{"v":' * 100)
+@example(b'{"v":1,"x":' + b"[" * 400)
+@example(b'{"v":' + b"1" * 500 + b"}")
+@example(b'{"v":1e999}')
+@example(b'{"v":NaN}')
+@example(b'{"v":1,"v":2}')
+@example(b'{"v":1,"tenant":"\\ud800","id":"b"}')
+@example(b'{"v":1,"tenant":"\xed\xa0\x80","id":"b"}')
+@example(b'{"v":1,"x":"\xff","tenant":"a","id":"b"}')
+@example(b"\xef\xbb\xbf{}")
+@example("{}".encode("utf-16"))
+def test_any_bytes_are_a_request_or_an_invalid_envelope(data: bytes) -> None:
+    _decode_or_refuse(data)
+
+
+_leaves = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([2**63, 10**200, 1, "high", "a", "\ud800", "\0", "\u202e"])
+    | st.floats()
+    | st.text(max_size=10)
+)
+_ours = ["v", "group", "tenant", "id", "type", "priority", "routing", "reason", "requested_at"]
+_foreign = ["tenantId", "storeId", "resourceType", "resourceId", "marketplace", "gen", "inc"]
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(_ours + _foreign) | st.text(max_size=5),
+        st.recursive(
+            _leaves,
+            lambda inner: (
+                st.lists(inner, max_size=2)
+                | st.dictionaries(st.text(max_size=5), inner, max_size=2)
+            ),
+            max_leaves=4,
+        ),
+        max_size=8,
+    )
+)
+def test_any_object_is_a_request_or_an_invalid_envelope(table: dict[str, Any]) -> None:
+    _decode_or_refuse(json.dumps(table).encode())
+    _decode_or_refuse(json.dumps({"v": 1, "tenant": "a", "id": "b"} | table).encode())
+
+
+@given(values.requests, st.data())
+def test_a_damaged_request_is_a_request_or_an_invalid_envelope(
+    request: AttentionRequest, data: st.DataObject
+) -> None:
+    damaged = bytearray(encode(request))
+    for _ in range(data.draw(st.integers(1, 3))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+
+    _decode_or_refuse(bytes(damaged))
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pickle_is_refused(protocol: int) -> None:
+    with pytest.raises(InvalidEnvelope):
+        decode(pickle.dumps({"tenantId": "a", "storeId": "b"}, protocol), group="marketplace")
+
+
+def _decode_or_refuse(data: bytes) -> None:
+    try:
+        request = decode(data, group="marketplace")
+    except InvalidEnvelope as error:
+        assert isinstance(error, ContractError)
+        assert error.path.startswith("$")
+        return
+    assert decode(encode(request)) == request
