@@ -53,7 +53,7 @@ class WorkMessage(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidMessage(
                 "payload", f"{len(self.payload)} bytes, at most {MAX_PAYLOAD} are allowed"
             )
-        if self.type not in _known_types:
+        if type(self.type) is not str or self.type not in _known_types:
             if why := type_fault(self.type):
                 raise InvalidMessage("type", f"{self.type!r}: {why}")
             if len(_known_types) < 1_000:
