@@ -22,6 +22,12 @@ from attention_queue.contract import (
     WorkMessage,
 )
 from attention_queue.contract.events import Event
+from attention_queue.contract.figures import (
+    Overview,
+    ResourceFigures,
+    ResourceFilter,
+    ResourceRow,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,3 +260,27 @@ class Sink(Protocol):
     """Hears events. Must not block and must not raise."""
 
     def __call__(self, event: Event) -> None: ...
+
+
+class Insight(Protocol):
+    """Shows what is going on. Changes nothing, and never stands in the way of a writer."""
+
+    async def groups(self) -> Sequence[str]: ...
+
+    async def overview(self) -> Overview:
+        """Costs what the resources with work cost, whatever the number of idle ones."""
+
+    async def find(self, text: str) -> Sequence[tuple[str, Resource]]:
+        """The groups and resources that ``tenant/id``, or a bare id, may mean; twenty at most."""
+
+    async def resource(self, group: str, resource: Resource) -> ResourceFigures | None: ...
+
+    async def resources(
+        self, group: str, wanted: ResourceFilter, *, after: Resource | None, limit: int
+    ) -> Sequence[ResourceRow]:
+        """A page of a list in a steady order, from behind ``after``."""
+
+    async def unattended(self) -> int:
+        """How many resources have work, and neither a request nor a token. Must be 0."""
+
+    async def close(self) -> None: ...

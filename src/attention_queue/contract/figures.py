@@ -1,0 +1,139 @@
+"""What can be seen of a running system at one moment, for people and machines that look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from attention_queue.contract.outcome import Hold
+from attention_queue.contract.policy import Override, Policy, Priority
+from attention_queue.contract.resource import Resource
+from attention_queue.contract.state import ResourceState, State
+
+AHEAD_COUNTED = 10_000  # a place in line further back than this is shown as this
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestFigures:
+    """The request that stands for a resource."""
+
+    priority: Priority
+    since: datetime  # when it could first be taken
+    due: datetime | None  # None: it is in line now
+    hold: Hold | None  # why it may not be taken before ``due``
+    ahead: int  # requests of the same lane that come first, `AHEAD_COUNTED` at most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenFigures:
+    """A token that has not been given back; past ``until`` its holder is taken to be dead."""
+
+    slot: int
+    owner: str
+    fence: int
+    until: datetime
+    loaned: int  # messages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextFigures:
+    """The message that is taken next."""
+
+    id: str
+    type: str
+    enqueued: datetime
+    due: datetime | None  # None: now
+    failed: int  # attempts
+    crashes: int  # deaths of a process with it alone in hand
+    error: str  # of the last failed attempt
+    unknown_since: datetime | None  # since when nobody handles its type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceFigures:
+    """One resource, and as much of the whole as its verdict needs."""
+
+    at: datetime  # the moment of the look
+    group: str
+    type: str
+    resource: Resource
+    plan: str
+    policy: Policy  # in force at ``at``
+    overrides: tuple[Override, ...]
+    routing: Mapping[str, str]
+    state: ResourceState
+    request: RequestFigures | None
+    tokens: tuple[TokenFigures, ...]
+    backlog: int  # unfinished messages, those on loan and delayed ones included
+    oldest: datetime | None  # when the oldest of them was published
+    next: NextFigures | None
+    dead: int
+    stop: str  # why a scope that it belongs to is stopped, or nothing
+    line: LineFigures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineFigures:
+    """Whether anybody works at the line that the requests stand in."""
+
+    tokens: int  # that have not ended, of all groups
+    waiting_since: datetime | None  # the longest wait of a request that could be taken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceRow:
+    """One line of a list."""
+
+    resource: Resource
+    plan: str
+    state: State
+    backlog: int
+    oldest: datetime | None
+    tokens: int
+    due: datetime | None  # of its request; None: it has none, or it is in line now
+    hold: Hold | None
+    has_request: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanFigures:
+    name: str
+    policy: Policy
+    is_default: bool
+    is_declared: bool  # False: a person has changed it since the application declared it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFigures:
+    """Counted over the resources that have work; the others cost nothing and are not counted."""
+
+    name: str
+    type: str
+    plans: tuple[PlanFigures, ...]
+    backlog: int
+    busy: int  # resources that have work or a token
+    ready: int  # requests in line
+    parked: Mapping[str, int]  # requests that wait for a moment, by hold; "" waits for none
+    tokens: int
+    ended_tokens: int  # whose holder is taken to be dead and that nobody has found yet
+    waiting_since: datetime | None
+    dead: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    at: datetime
+    groups: tuple[GroupFigures, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceFilter:
+    """What a list is to show. ``tenant`` and ``id`` may end in ``*``."""
+
+    tenant: str | None = None
+    id: str | None = None
+    plan: str | None = None
+    state: State | None = None
+    more_than: int = -1  # backlog
+    busy: bool = False  # only those with work or a token
