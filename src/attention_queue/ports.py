@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from attention_queue.clock import Clock
 from attention_queue.contract import (
     CycleEnd,
     Delivery,
@@ -21,6 +22,7 @@ from attention_queue.contract import (
     Token,
     WorkMessage,
 )
+from attention_queue.contract.bus import Bus
 from attention_queue.contract.events import Event
 from attention_queue.contract.figures import (
     Overview,
@@ -175,6 +177,8 @@ class Engine(Protocol):
 
     name: str
     capabilities: Capabilities
+    clock: Clock
+    bus: Bus
 
     async def open_group(self, group: Group) -> None:
         """Make the group and its plans known; the same again changes nothing."""

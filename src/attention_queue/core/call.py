@@ -1,0 +1,212 @@
+"""Calling a handler: decoding, middleware, threads for sync ones, time-outs, errors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from attention_queue.clock import Clock
+from attention_queue.contract import Delivery, Failure, Outcome, Reject, Retry
+from attention_queue.contract.bus import Bus
+from attention_queue.contract.events import HandlerEnded, HandlerStarted
+from attention_queue.core.context import Context
+from attention_queue.core.handlers import Handler, Undecodable
+from attention_queue.core.service import Service
+from attention_queue.core.verdict import failure_of, outcomes_of
+from attention_queue.ports import Begun
+
+LET_GO = 5.0  # seconds after its time-out at which a handler that ignores being cancelled is let go
+
+
+class Calls:
+    """Makes calls; holds what all of them share."""
+
+    def __init__(self, clock: Clock, bus: Bus, threads: int) -> None:
+        self.clock, self.bus = clock, bus
+        self._max_threads = threads
+        self._threads: ThreadPoolExecutor | None = None
+
+    @property
+    def threads(self) -> ThreadPoolExecutor:
+        """For sync handlers; made when the first one runs."""
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(self._max_threads, "attn-handler")
+        return self._threads
+
+    def close(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def batch(self, service: Service, loan: deque[Delivery]) -> Sequence[Delivery]:
+        """Take the next call's messages off the loan: one, or neighbours of one batch type."""
+        first = loan.popleft()
+        handler = service.handlers.get(first.message.type)
+        if handler is None or handler.batch is None or handler.batch == 1:
+            return (first,)
+        batch = [first]
+        while loan and len(batch) < handler.batch and loan[0].message.type == first.message.type:
+            batch.append(loan.popleft())
+        return batch
+
+    def start(
+        self, service: Service, begun: Begun, batch: Sequence[Delivery], scope: object
+    ) -> Call:
+        call = Call(self, service, begun, batch, scope)
+        begun.renew_before = call.started + begun.policy.handler_timeout.total_seconds() + LET_GO
+        return call
+
+
+class Call:
+    """One call of one handler. ``cancel`` makes it a failed attempt, whatever it then says."""
+
+    __slots__ = (
+        "_batch", "_begun", "_calls", "_failure", "_scope", "_service", "_task",
+        "let_go", "started", "timed_out",
+    )  # fmt: skip
+
+    def __init__(
+        self, calls: Calls, service: Service, begun: Begun, batch: Sequence[Delivery], scope: object
+    ) -> None:
+        self._calls, self._service, self._begun = calls, service, begun
+        self._batch, self._scope = batch, scope
+        self._task = asyncio.current_task()
+        self._failure: Failure | None = None
+        self.started = calls.clock.monotonic()
+        self.timed_out = False
+        self.let_go = False
+
+    def time_out(self) -> None:
+        """Called by the worker's watch: cancel the handler, not the cycle."""
+        self.timed_out = True
+        if self._task is not None:
+            self._task.cancel("handler_timeout")
+
+    async def outcomes(self) -> Sequence[Outcome | None]:
+        """One per message; None: nobody here handles the type. Never raises for a handler's fault."""
+        handler = self._service.handlers.get(self._batch[0].message.type)
+        bus = self._calls.bus
+        if bus.wants(HandlerStarted):
+            bus.emit(self._started_event())
+        outcomes: Sequence[Outcome | None]
+        outcomes = [None] * len(self._batch) if handler is None else await self._guarded(handler)
+        if bus.wants(HandlerEnded):
+            bus.emit(self._ended_event(outcomes))
+        return outcomes
+
+    async def _guarded(self, handler: Handler) -> Sequence[Outcome]:
+        count = len(self._batch)
+        try:
+            return await self._handle(handler)
+        except asyncio.CancelledError as exc:
+            if self._task is None or (self._task.cancelling() and not self.timed_out):
+                raise  # the worker leaves
+            failure = self._timeout_failure() if self.timed_out else failure_of(exc)
+        except Exception as exc:
+            failure = failure_of(exc)
+        self._failure = failure
+        return [Retry(failure=failure)] * count
+
+    async def _handle(self, handler: Handler) -> Sequence[Outcome]:
+        try:
+            if handler.batch is not None:
+                return await self._handle_batch(handler)
+            result = await self._invoke(handler, self._batch)
+            return outcomes_of(result, 1)
+        except Undecodable as exc:
+            return [self._undecodable(exc)]
+        finally:
+            if self.timed_out:
+                self._absorb_cancel()
+
+    def _absorb_cancel(self) -> None:
+        """Our own cancellation is spent; a result that came in spite of it is too late."""
+        if self._task is not None:
+            self._task.uncancel()
+        raise asyncio.CancelledError("handler_timeout")
+
+    async def _handle_batch(self, handler: Handler) -> Sequence[Outcome]:
+        """What cannot be decoded is set aside; its neighbours are handled."""
+        bad: dict[int, Outcome] = {}
+        for n, each in enumerate(self._batch):
+            try:
+                handler.decode(each.message)
+            except Undecodable as exc:
+                bad[n] = self._undecodable(exc)
+        good = [each for n, each in enumerate(self._batch) if n not in bad]
+        handled: Sequence[Outcome] = []
+        if good:
+            try:
+                handled = outcomes_of(await self._invoke(handler, good), len(good))
+            except Exception as exc:
+                self._failure = failure_of(exc)
+                handled = [Retry(failure=self._failure)] * len(good)
+        rest = iter(handled)
+        return [bad[n] if n in bad else next(rest) for n in range(len(self._batch))]
+
+    async def _invoke(self, handler: Handler, batch: Sequence[Delivery]) -> object:
+        context = Context(
+            self._begun,
+            batch,
+            clock=self._calls.clock,
+            queue=self._service.queue,
+            scope=self._scope,
+        )
+        arguments = handler.arguments(batch, context)
+        if not self._service.middleware:
+            if handler.is_async:
+                return await handler.call(*arguments)
+            return await self._in_thread(handler, arguments)
+        call = partial(self._innermost, handler, arguments)
+        for middleware in reversed(self._service.middleware):
+            call = partial(middleware, context, call)  # type: ignore[assignment]
+        return await call()
+
+    async def _innermost(self, handler: Handler, arguments: tuple[object, ...]) -> object:
+        if handler.is_async:
+            return await handler.call(*arguments)
+        return await self._in_thread(handler, arguments)
+
+    async def _in_thread(self, handler: Handler, arguments: tuple[object, ...]) -> object:
+        """A thread cannot be cancelled, so neither is the wait for it: the token is kept meanwhile."""
+        loop = asyncio.get_running_loop()
+        running = loop.run_in_executor(self._calls.threads, partial(handler.call, *arguments))
+        while True:
+            try:
+                return await asyncio.shield(running)
+            except asyncio.CancelledError:
+                if not self.timed_out or running.cancelled():
+                    raise
+
+    def _undecodable(self, error: Undecodable) -> Reject:
+        self._failure = Failure("Undecodable", str(error)[:2_000])
+        return Reject("undecodable", self._failure)
+
+    def _timeout_failure(self) -> Failure:
+        seconds = self._begun.policy.handler_timeout.total_seconds()
+        return Failure("HandlerTimeout", f"it took longer than handler_timeout ({seconds:g} s)")
+
+    def _started_event(self) -> HandlerStarted:
+        first = self._batch[0]
+        waited = max(self._calls.clock.now_ms() - first.enqueued_ms, 0) / 1000
+        ids = tuple(each.message.id for each in self._batch)
+        return HandlerStarted(
+            self._begun.group, self._begun.resource, first.message.type, ids, first.attempt, waited
+        )
+
+    def _ended_event(self, outcomes: Sequence[Outcome | None]) -> HandlerEnded:
+        return HandlerEnded(
+            self._begun.group,
+            self._begun.resource,
+            self._batch[0].message.type,
+            tuple(each.message.id for each in self._batch),
+            tuple(_word(outcome) for outcome in outcomes),
+            self._calls.clock.monotonic() - self.started,
+            self._failure,
+        )
+
+
+def _word(outcome: Outcome | None) -> str:
+    return "unknown" if outcome is None else type(outcome).__name__.lower()

@@ -1,0 +1,226 @@
+"""One slice of one resource: from a begun request to its finish.
+
+The engine has done the first half in one step: the request is begun, the state was looked at, a
+token is ours, the first messages are on loan. Here they are handled in order, one at a time, and
+settled; and ``finish`` does the last half in one step: outcomes, release, THEN look, ask, and the
+request last. A crash at any line leaves the token to its lease, and the request falls due with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import timedelta
+
+from attention_queue.clock import Clock
+from attention_queue.contract import (
+    Admit,
+    CycleEnd,
+    Defer,
+    Delivery,
+    Discard,
+    Hold,
+    Order,
+    Outcome,
+    ResourceState,
+    Retry,
+    State,
+    Stop,
+)
+from attention_queue.contract.bus import Bus
+from attention_queue.core.call import Call, Calls
+from attention_queue.core.service import Service
+from attention_queue.core.verdict import settlement
+from attention_queue.errors import EngineUnavailable, TokenLost
+from attention_queue.ports import Begun, Ending, Engine, Settled
+
+SETTLE_WITHIN = 0.02  # seconds that an outcome may wait for others to be settled with
+TAKE = 100  # messages on loan at once, at most
+STOP_AFTER = timedelta(seconds=5)  # left alone for so long after a Stop that names no time
+DISCARDED_FOR = timedelta(minutes=10)
+_ANSWER_WAITS = (0.05, 0.5, 2.0)  # seconds between tries to finish an unanswered finish
+
+
+class Turn:
+    """How the worker and a running cycle talk: the one sets, the other reads at each message."""
+
+    __slots__ = ("free_slots", "leave", "yielding")
+
+    def __init__(self) -> None:
+        self.leave = False  # the worker drains
+        self.yielding = False  # somebody else has waited too long
+        self.free_slots = False  # a slot is free and nobody waits for it
+
+
+class Cycle:
+    """See ``run``. One per token; not to be used twice."""
+
+    def __init__(
+        self,
+        begun: Begun,
+        service: Service,
+        *,
+        engine: Engine,
+        clock: Clock,
+        bus: Bus,
+        calls: Calls,
+        chance: random.Random,
+    ) -> None:
+        self.begun, self.turn = begun, Turn()
+        self.call: Call | None = None  # the handler that runs now
+        self._service, self._engine, self._clock, self._bus = service, engine, clock, bus
+        self._calls, self._chance = calls, chance
+        self.started = clock.monotonic()
+        self._loan: deque[Delivery] = deque(begun.loan)
+        self._outcomes: list[Settled] = []
+        self._oldest_outcome = 0.0
+        self._handled = 0
+
+    async def run(self) -> CycleEnd:
+        """Serve the slice and say why it ended.
+
+        Raises:
+            EngineUnavailable: The finish is unanswered; the lease will end it.
+        """
+        try:
+            ending = await self._slice()
+            await self._finish(ending)
+        except TokenLost:
+            return CycleEnd.TOKEN_LOST
+        return ending.end
+
+    async def _slice(self) -> Ending:
+        try:
+            return await self._admission() or await self._scoped()
+        except asyncio.CancelledError:
+            # The grace is over: what was not settled goes back without an attempt.
+            return Ending(end=CycleEnd.SHUTDOWN)
+
+    async def _admission(self) -> Ending | None:
+        """The application's own say, before its first message."""
+        if self._service.admissions is None:
+            return None
+        match await self._service.admissions.of(self.begun.resource, self._clock):
+            case Admit(overrides):
+                if overrides:
+                    self.begun.policy = replace(self.begun.policy, **overrides)  # type: ignore[arg-type]
+                return None
+            case Defer(until, reason):
+                return _stopped(until - self._clock.now(), reason)
+            case Discard(reason):
+                return _stopped(DISCARDED_FOR, reason)
+
+    async def _scoped(self) -> Ending:
+        """The slice inside the application's scope, opened once: the shop's API session."""
+        if self._service.scope is None:
+            return await self._serve(None)
+        async with AsyncExitStack() as stack:
+            try:
+                opened = await stack.enter_async_context(self._service.scope(self.begun.resource))
+            except Exception as exc:  # no message is to blame for it
+                return _stopped(STOP_AFTER, f"cycle_scope: {type(exc).__name__}: {exc}")
+            return await self._serve(opened)
+
+    async def _serve(self, scope: object) -> Ending:
+        while True:
+            if ending := await self._must_end():
+                return ending
+            if not self._loan and (ending := await self._take_more()):
+                return ending
+            batch = self._calls.batch(self._service, self._loan)
+            self.call = self._calls.start(self._service, self.begun, batch, scope)
+            outcomes = await self.call.outcomes()
+            timed_out, self.call = self.call.timed_out, None
+            if ending := self._record(batch, outcomes):
+                return ending
+            if timed_out:
+                return Ending(end=CycleEnd.TIMEOUT)
+            if self._outcomes and self._clock.monotonic() - self._oldest_outcome > SETTLE_WITHIN:
+                await self._settle(take=0)
+
+    async def _must_end(self) -> Ending | None:
+        """What is looked at before each message."""
+        begun, turn = self.begun, self.turn
+        if begun.lost:
+            raise TokenLost(begun.resource, begun.token.slot)
+        if turn.leave:
+            return Ending(end=CycleEnd.SHUTDOWN)
+        if self._engine.changed(begun) and await self._engine.reload(begun) is not State.ACTIVE:
+            return Ending(end=CycleEnd.STATE)
+        if self._handled >= begun.policy.max_messages:
+            return Ending(end=CycleEnd.MESSAGES)
+        if not self._handled:
+            return None  # the first message of a slice always runs
+        if turn.yielding:
+            return Ending(end=CycleEnd.YIELDED)
+        if self._clock.monotonic() - self.started >= begun.policy.max_seconds.total_seconds():
+            return Ending(end=CycleEnd.SECONDS)
+        return None
+
+    async def _take_more(self) -> Ending | None:
+        """Settle what is done and take the next messages; with none left the slice is over."""
+        if self.begun.backlog <= self._handled:
+            return Ending(end=CycleEnd.DRAINED)  # finish looks, so what came since is not missed
+        await self._settle(take=min(TAKE, self.begun.policy.max_messages - self._handled))
+        if self._loan:
+            return None
+        if self.begun.limited is not None:
+            return Ending(end=CycleEnd.RATE, not_before=self.begun.limited, hold=Hold.RATE)
+        return Ending(end=CycleEnd.DRAINED)
+
+    async def _settle(self, take: int) -> None:
+        outcomes, self._outcomes = self._outcomes, []
+        taken = await self._engine.settle(
+            self.begun, outcomes, take=take, invite=self.turn.free_slots
+        )
+        self._loan.extend(taken)
+
+    def _record(
+        self, batch: Sequence[Delivery], outcomes: Sequence[Outcome | None]
+    ) -> Ending | None:
+        """Note what became of each; an ending if the slice cannot go on after it."""
+        if not self._outcomes:
+            self._oldest_outcome = self._clock.monotonic()
+        strict = self.begun.policy.order is Order.STRICT
+        for delivery, outcome in zip(batch, outcomes, strict=True):
+            if outcome is None:
+                unknown = self._service.unknown
+                self._outcomes.append((delivery, unknown))
+                hold = (unknown.retry_in, Hold.HEAD) if strict else (None, None)
+                return Ending(end=CycleEnd.UNKNOWN_TYPE, not_before=hold[0], hold=hold[1])
+            if isinstance(outcome, Stop):
+                return self._stop(outcome)
+            self._handled += 1
+            settled = settlement(delivery, outcome, self.begun.policy, self._chance)
+            self._outcomes.append((delivery, settled))
+            if strict and isinstance(settled, Retry):
+                return Ending(end=CycleEnd.HEAD, not_before=settled.after, hold=Hold.HEAD)
+        return None
+
+    def _stop(self, stop: Stop) -> Ending:
+        after = STOP_AFTER if stop.after is None else stop.after
+        state = None
+        if stop.state is not None:
+            until = None if stop.after is None else self._clock.now() + stop.after
+            state = ResourceState(stop.state, stop.reason, "handler", until)
+        return replace(_stopped(after, stop.reason), state=state, scope=stop.scope)
+
+    async def _finish(self, ending: Ending) -> None:
+        """Repeated while unanswered: if it had happened, the repetition finds no token."""
+        outcomes = self._outcomes
+        for wait in (*_ANSWER_WAITS, None):
+            try:
+                await self._engine.finish(self.begun, outcomes, ending, self._handled)
+                return
+            except EngineUnavailable:
+                if wait is None:
+                    raise
+            await self._clock.sleep(wait)
+
+
+def _stopped(after: timedelta, reason: str) -> Ending:
+    return Ending(end=CycleEnd.STOPPED, not_before=after, hold=Hold.STOP, reason=reason)
