@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 
 from attention_queue.contract.outcome import Hold
 from attention_queue.contract.policy import Override, Policy, Priority
@@ -137,3 +138,28 @@ class ResourceFilter:
     state: State | None = None
     more_than: int = -1  # backlog
     busy: bool = False  # only those with work or a token
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """The version of a database, 0 if it is not made yet, and the latest that is known here."""
+
+    place: str
+    version: int
+    latest: int
+
+
+class Grade(Enum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at, what was found, and what to do about it."""
+
+    name: str
+    grade: Grade
+    found: str
+    fix: str = ""

@@ -1,4 +1,4 @@
-"""What a doctor looks at: the file, its schema, the disk under it, the clock, what was left over."""
+"""What a doctor looks at: file, schema, disk, clock, leftovers."""
 
 from __future__ import annotations
 
@@ -99,7 +99,9 @@ def _contents(path: str, clock: Clock) -> Iterator[Check]:
 def _durability(db: apsw.Connection, path: str) -> Check:
     journal = str(db.pragma("journal_mode"))
     if journal != "wal":
-        return Check("durability", Grade.WARN, f"journal mode {journal}", "start a worker: it sets WAL")
+        return Check(
+            "durability", Grade.WARN, f"journal mode {journal}", "start a worker: it sets WAL"
+        )
     log = Path(f"{path}-wal")
     size = log.stat().st_size if log.exists() else 0
     if size > _LARGE_LOG:

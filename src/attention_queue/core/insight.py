@@ -1,0 +1,285 @@
+"""The read model of all faces: figures into verdicts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import Enum
+
+from attention_queue.contract import Hold, State
+from attention_queue.contract.figures import (
+    AHEAD_COUNTED,
+    LineFigures,
+    Overview,
+    ResourceFigures,
+    TokenFigures,
+)
+from attention_queue.core.wording import END_OF_TIME, duration, messages, moment, plural, times
+
+NOBODY_CAME = timedelta(seconds=10)  # in line this long and no token out: nobody works here
+LATE = timedelta(minutes=1)  # in line this long although somebody works: too few do
+_RENEWED_AT_LEAST = 0.5  # of the lease: renewed at a third, so less than this left is overdue
+
+
+class Word(Enum):
+    """Why a resource is, or is not, being served."""
+
+    SERVING = "serving"
+    WAITING_TURN = "waiting_turn"
+    WAITING_TOKEN = "waiting_token"
+    RATE_LIMITED = "rate_limited"
+    PAUSED = "paused"
+    MAINTENANCE = "maintenance"
+    DISABLED = "disabled"
+    CREDENTIALS_ERROR = "credentials_error"
+    BACKING_OFF = "backing_off"
+    IDLE = "idle"
+    UNATTENDED = "unattended"
+    NO_WORKERS = "no_workers"
+    POISON = "poison"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``because`` is one sentence for a person; ``try_this`` are things that may be done."""
+
+    verdict: Word
+    because: str
+    try_this: tuple[str, ...] = ()
+    numbers: Mapping[str, object] = field(default_factory=dict)
+
+
+def explain(seen: ResourceFigures | None) -> Verdict:
+    """Why the resource is (not) being served; None: there is no such resource."""
+    if seen is None:
+        return Verdict(
+            Word.UNKNOWN,
+            "nobody has published for it or registered it",
+            ("check the name: attn ls shows those that there are",),
+        )
+    return replace(_verdict(seen), numbers=numbers(seen))
+
+
+def _verdict(seen: ResourceFigures) -> Verdict:
+    state = seen.state.at(seen.at)
+    if state is not State.ACTIVE:
+        return _held_by_state(seen, state)
+    live = [token for token in seen.tokens if token.until > seen.at]
+    if seen.backlog and seen.request is None and not live:
+        return Verdict(
+            Word.UNATTENDED,
+            f"{messages(seen.backlog)} and no request stands for them",
+            ("start a worker: its reconciliation asks for them within a minute",),
+        )
+    if seen.next and seen.next.crashes:
+        return _poison(seen)
+    if live:
+        return _served(seen, live)
+    if seen.request is None:
+        return _idle(seen)
+    return _waiting(seen)
+
+
+def _held_by_state(seen: ResourceFigures, state: State) -> Verdict:
+    word = {
+        State.PAUSED: Word.PAUSED,
+        State.MAINTENANCE: Word.MAINTENANCE,
+        State.CREDENTIALS_ERROR: Word.CREDENTIALS_ERROR,
+    }.get(state, Word.DISABLED)
+    by = f" by {seen.state.actor}" if seen.state.actor else ""
+    why = f": {seen.state.reason}" if seen.state.reason else ""
+    until = f" until {moment(seen.state.until)}" if seen.state.until else ""
+    advice = {
+        Word.CREDENTIALS_ERROR: "renew the credentials, then make it active again",
+        Word.DISABLED: "its work is kept; make it active again if it is to be served",
+    }.get(word, "its work is kept and served when it is active again")
+    return Verdict(word, f"it was set to {state.value}{by}{until}{why}", (advice,))
+
+
+def _poison(seen: ResourceFigures) -> Verdict:
+    head = seen.next
+    assert head is not None
+    return Verdict(
+        Word.POISON,
+        f"a process died {times(head.crashes)} with message {head.id} ({head.type}) alone in hand; "
+        f"at {seen.policy.max_crashes} it goes to the dead letters",
+        (f"look for what kills the process in the handler of {head.type}",),
+    )
+
+
+def _served(seen: ResourceFigures, live: Sequence[TokenFigures]) -> Verdict:
+    lease = seen.policy.lease
+    if all(token.until - seen.at < lease * _RENEWED_AT_LEAST for token in live):
+        first = min(live, key=lambda token: token.until)
+        return Verdict(
+            Word.WAITING_TOKEN,
+            f"{first.owner} holds its token and has not renewed it: it is taken to be dead "
+            f"in {duration(first.until - seen.at)}",
+            ("see whether that worker still runs; if it does, something blocks its process",),
+        )
+    loaned = sum(token.loaned for token in live)
+    limit = seen.policy.max_consumers
+    advice: tuple[str, ...] = ()
+    if len(live) >= limit and seen.backlog > loaned + seen.policy.max_messages:
+        advice = ("its limit is max_consumers: a plan with more of them clears the backlog sooner",)
+    return Verdict(
+        Word.SERVING,
+        f"{len(live)} of {limit} {plural(limit, 'consumer')} at work, {messages(loaned)} in hand",
+        advice,
+    )
+
+
+def _idle(seen: ResourceFigures) -> Verdict:
+    if seen.dead:
+        letters = f"{seen.dead} dead {plural(seen.dead, 'letter')}"
+        return Verdict(Word.IDLE, f"no work is left, and there are {letters}")
+    return Verdict(Word.IDLE, "no work is left")
+
+
+def _waiting(seen: ResourceFigures) -> Verdict:
+    request = seen.request
+    assert request is not None
+    if request.due is None:
+        return _in_line(seen)
+    wait = f"in {duration(request.due - seen.at)}"
+    match request.hold:
+        case Hold.RATE:
+            return Verdict(
+                Word.RATE_LIMITED,
+                f"its rate is used up; the next message is allowed {wait}",
+                (f"raise rates in plan {seen.plan} if the outside service allows more",),
+            )
+        case Hold.STOP:
+            why = f": {seen.stop}" if seen.stop else ""
+            return Verdict(
+                Word.BACKING_OFF,
+                f"a handler said Stop; it is tried again {wait}{why}",
+                ("see whether the outside service is up; nothing is lost meanwhile",),
+            )
+        case Hold.BUSY:
+            return Verdict(
+                Word.WAITING_TOKEN,
+                f"its tokens were out when it was looked at; it is looked at again {wait}",
+            )
+        case Hold.STATE:
+            return _late(seen, "it is active, and its request still waits for that")
+        case Hold.HEAD | None:
+            return _delayed(seen, wait)
+
+
+def _in_line(seen: ResourceFigures) -> Verdict:
+    request = seen.request
+    assert request is not None
+    waited = seen.at - request.since
+    if nobody_works(seen.line, seen.at):
+        return Verdict(
+            Word.NO_WORKERS,
+            f"it has been in line for {duration(waited)} and no worker holds any token",
+            ("start a worker: attn worker your_module:queue",),
+        )
+    before = f"{request.ahead:,}" if request.ahead < AHEAD_COUNTED else f"{AHEAD_COUNTED:,} or more"
+    turn = "it is next" if not request.ahead else f"{before} requests are before it"
+    return Verdict(
+        Word.WAITING_TURN,
+        f"in line for {duration(waited)} in the lane {request.priority.name.lower()}; {turn}",
+        ("more slots or processes shorten the line",) if waited > LATE else (),
+    )
+
+
+def _delayed(seen: ResourceFigures, wait: str) -> Verdict:
+    head = seen.next
+    if head is None or head.due is None:
+        return _late(seen, f"there is work to do now, and its request comes only {wait}")
+    if head.unknown_since:
+        return Verdict(
+            Word.BACKING_OFF,
+            f"no worker handles messages of type {head.type}; they are offered again {wait}",
+            (f"start a worker that has a handler for {head.type}",),
+        )
+    if head.failed:
+        why = f": {head.error}" if head.error else ""
+        attempts = seen.policy.retry.attempts
+        return Verdict(
+            Word.BACKING_OFF,
+            f"attempt {head.failed} of {attempts} of {head.type} failed; again {wait}{why}",
+            ("look at the error; after the last attempt it goes to the dead letters",),
+        )
+    return Verdict(Word.IDLE, f"all its work is delayed; the next message is due {wait}")
+
+
+def _late(seen: ResourceFigures, why: str) -> Verdict:
+    advice = "start a worker: its reconciliation asks for it within a minute"
+    return Verdict(Word.UNATTENDED, why, (advice,))
+
+
+def numbers(seen: ResourceFigures) -> dict[str, object]:
+    """The figures behind a verdict; times as seconds, moments as ISO 8601."""
+    live = [token for token in seen.tokens if token.until > seen.at]
+    request = seen.request
+    return {
+        "backlog": seen.backlog,
+        "oldest_seconds": _seconds(seen.at, seen.oldest),
+        "dead_letters": seen.dead,
+        "tokens": len(live),
+        "max_consumers": seen.policy.max_consumers,
+        "max_messages": seen.policy.max_messages,
+        "in_hand": sum(token.loaned for token in live),
+        "ahead": request.ahead if request and request.due is None else None,
+        "waited_seconds": _seconds(seen.at, request.since)
+        if request and request.due is None
+        else None,
+        "next_look": request.due.isoformat()
+        if request and request.due and request.due < END_OF_TIME
+        else None,
+    }
+
+
+class Health(Enum):
+    HEALTHY = "healthy"
+    DEGRADED = "degraded"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """``because`` is one sentence; ``try_this`` what to do if it is degraded."""
+
+    health: Health
+    because: str
+    try_this: tuple[str, ...] = ()
+
+
+def status(seen: Overview) -> Status:
+    """Whether the work that is there is being done."""
+    tokens = sum(group.tokens for group in seen.groups)
+    backlog = sum(group.backlog for group in seen.groups)
+    since = min((g.waiting_since for g in seen.groups if g.waiting_since), default=None)
+    if since and nobody_works(LineFigures(tokens=tokens, waiting_since=since), seen.at):
+        return Status(
+            Health.DEGRADED,
+            f"no worker: {messages(backlog)} and a request has waited {duration(seen.at - since)}",
+            ("start a worker: attn worker your_module:queue",),
+        )
+    if since and seen.at - since > LATE:
+        return Status(
+            Health.DEGRADED,
+            f"behind: a request has waited {duration(seen.at - since)} in line",
+            ("more slots or processes shorten the line",),
+        )
+    ready = sum(group.ready for group in seen.groups)
+    if not backlog:
+        return Status(Health.HEALTHY, "no work is left")
+    if not tokens and not ready:
+        return Status(Health.HEALTHY, f"{messages(backlog)}, none of them due now")
+    at_work = f"{tokens} {plural(tokens, 'resource')} being served and {ready:,} in line"
+    return Status(Health.HEALTHY, f"{messages(backlog)}, {at_work}")
+
+
+def nobody_works(line: LineFigures, now: datetime) -> bool:
+    since = line.waiting_since
+    return not line.tokens and since is not None and now - since > NOBODY_CAME
+
+
+def _seconds(now: datetime, then: datetime | None) -> float | None:
+    return None if then is None else round((now - then).total_seconds(), 3)
