@@ -123,7 +123,7 @@ class AttentionQueue:
     ) -> Callable[
         [Callable[[Resource], Awaitable[Admission]]], Callable[[Resource], Awaitable[Admission]]
     ]:
-        """Ask the decorated function before a resource is served; an answer is kept for ``keep``."""
+        """Ask the decorated function before a resource is served; answers hold for ``keep``."""
 
         def register(
             ask: Callable[[Resource], Awaitable[Admission]],

@@ -97,7 +97,7 @@ class HandlerEnded:
 
 @dataclass(frozen=True, slots=True)
 class HandlerStuck:
-    """It ran past its timeout and ignored being cancelled: its token lapses, its slot is replaced."""
+    """It ran past its timeout and ignored being cancelled: its token lapses, its slot is free."""
 
     name: ClassVar[str] = "handler.stuck"
     group: str

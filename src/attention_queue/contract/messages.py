@@ -44,9 +44,8 @@ class WorkMessage(msgspec.Struct, frozen=True, kw_only=True):
             or not id.isascii()
             or not id.isprintable()
             or not 0 < len(id) <= 200
-        ):
-            if why := id_fault(id):
-                raise InvalidMessage("id", why)
+        ) and (why := id_fault(id)):
+            raise InvalidMessage("id", why)
         if type(self.payload) is not bytes:
             raise InvalidMessage("payload", f"want bytes, got {type(self.payload).__name__}")
         if len(self.payload) > MAX_PAYLOAD:
@@ -85,7 +84,7 @@ _known_types: set[str] = set()  # bounded; spares the regular expression on the 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     """A message on loan for its nth attempt (1 is the first).
 
-    ``suspect``: it was on loan to a holder that died; it is taken alone and settled before the next.
+    ``suspect``: it was on loan to a holder that died; it is taken alone and settled alone.
     ``receipt`` is the engine's own and means nothing to anybody else.
     """
 

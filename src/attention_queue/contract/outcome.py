@@ -50,8 +50,8 @@ class Stop:
     """The outside world is down, the message is not to blame: it stays, and is no attempt.
 
     The slice ends and the resource is left alone for ``after`` (None: 5 s). With ``state`` it moves
-    to that state until somebody clears it. With ``scope`` (``routing.<name>``) every resource of the
-    same routing value waits as well, and one of them probes when the time is over.
+    to that state until somebody clears it. With ``scope`` (``routing.<name>``) every resource of
+    the same routing value waits as well, and one of them probes when the time is over.
     """
 
     reason: str

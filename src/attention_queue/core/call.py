@@ -13,7 +13,7 @@ from attention_queue.contract import Delivery, Failure, Outcome, Reject, Retry
 from attention_queue.contract.bus import Bus
 from attention_queue.contract.events import HandlerEnded, HandlerStarted
 from attention_queue.core.context import Context
-from attention_queue.core.handlers import Handler, Undecodable
+from attention_queue.core.handlers import Handler, Proceed, Undecodable
 from attention_queue.core.service import Service
 from attention_queue.core.verdict import failure_of, outcomes_of
 from attention_queue.ports import Begun
@@ -85,7 +85,7 @@ class Call:
             self._task.cancel("handler_timeout")
 
     async def outcomes(self) -> Sequence[Outcome | None]:
-        """One per message; None: nobody here handles the type. Never raises for a handler's fault."""
+        """One per message; None: nobody here handles the type. A handler's fault is an outcome."""
         handler = self._service.handlers.get(self._batch[0].message.type)
         bus = self._calls.bus
         if bus.wants(HandlerStarted):
@@ -159,9 +159,9 @@ class Call:
             if handler.is_async:
                 return await handler.call(*arguments)
             return await self._in_thread(handler, arguments)
-        call = partial(self._innermost, handler, arguments)
+        call: Proceed = partial(self._innermost, handler, arguments)
         for middleware in reversed(self._service.middleware):
-            call = partial(middleware, context, call)  # type: ignore[assignment]
+            call = partial(middleware, context, call)
         return await call()
 
     async def _innermost(self, handler: Handler, arguments: tuple[object, ...]) -> object:
@@ -170,7 +170,7 @@ class Call:
         return await self._in_thread(handler, arguments)
 
     async def _in_thread(self, handler: Handler, arguments: tuple[object, ...]) -> object:
-        """A thread cannot be cancelled, so neither is the wait for it: the token is kept meanwhile."""
+        """A thread cannot be cancelled, so neither is the wait for it: the token stays ours."""
         loop = asyncio.get_running_loop()
         running = loop.run_in_executor(self._calls.threads, partial(handler.call, *arguments))
         while True:

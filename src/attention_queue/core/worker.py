@@ -57,7 +57,7 @@ class AttentionWorker:
         self.stuck = 0  # handlers that were let go and still run
         self._engine, self._clock, self._bus = engine, clock, bus
         self._services: Mapping[str, Service] = {s.group.name: s for s in services}
-        self._grace, self._chance = grace, chance or random.Random()  # noqa: S311 (jitter)
+        self._grace, self._chance = grace, chance or random.Random()
         self._calls = Calls(clock, bus, slots)
         self._reserve = min(max(slots // 8, 1), slots - 1)  # never for an extra consumer
         self._running: dict[Cycle, asyncio.Task[CycleEnd]] = {}
