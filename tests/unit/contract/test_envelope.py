@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -122,6 +123,7 @@ def test_a_newer_version_is_not_mistaken_for_a_fault() -> None:
         (b"[]", "$"),
         (b"{}", "$"),
         (b"\xff", "$"),
+        (b'{"v":1,"skipped":"\xff","tenant":"a","id":"b"}', "$"),
         (wire(tenant=None), "$.tenant"),
         (wire(id=None), "$.id"),
         (wire(v="1"), "$.v"),
@@ -173,6 +175,20 @@ def test_without_a_group_it_is_that_of_its_queue(data: bytes) -> None:
     assert decode(data, group="marketplace").group == "marketplace"
     with pytest.raises(InvalidEnvelope, match=r"\$\.group: it is missing"):
         decode(data)
+
+
+def test_the_form_without_a_version_may_shout_its_priority() -> None:
+    data = b'{"tenantId": "a", "storeId": "b", "priority": "HIGH"}'
+
+    assert decode(data, group="marketplace").priority is Priority.HIGH
+
+
+def test_nesting_is_refused_however_deep_the_caller_is_already() -> None:
+    def call(frames: int) -> AttentionRequest:
+        return call(frames - 1) if frames else decode(b'{"v":1,"x":' + b"[" * 450)
+
+    with pytest.raises(InvalidEnvelope):
+        call(sys.getrecursionlimit() - 400)
 
 
 def test_a_message_of_512_bytes_is_refused_and_one_of_511_is_read() -> None:
