@@ -164,7 +164,7 @@ class _Form:
 
 
 def _written(form: _Form, value: object, path: str) -> object:
-    if not isinstance(value, form.kind) or (isinstance(value, bool) and form.kind is not bool):
+    if not isinstance(value, form.kind) or isinstance(value, bool):
         kinds = form.kind if isinstance(form.kind, tuple) else (form.kind,)
         want = " or ".join(kind.__name__ for kind in kinds)
         raise ContractError(f"{path}: want {want}, got {value!r:.60}")
