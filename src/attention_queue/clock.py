@@ -68,6 +68,11 @@ class ManualClock:
             if sleeper in self._sleepers:
                 self._sleepers.remove(sleeper)
 
+    def next_wake(self) -> float | None:
+        """Seconds until the first sleeper is to wake; None if nobody sleeps."""
+        moments = [moment for moment, woken in self._sleepers if not woken.done()]
+        return max(min(moments) - self._elapsed, 0.0) if moments else None
+
     def advance(self, by: timedelta) -> None:
         """Move on; wall time may also be moved back, monotonic time then stands still."""
         self._now += by

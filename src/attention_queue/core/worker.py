@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 
 from attention_queue.clock import Clock
@@ -77,6 +77,12 @@ class AttentionWorker:
 
     async def run(self) -> None:
         """Serve until drained. Afterwards every token is released or left to its lease."""
+        async with self.attending() as keeper:
+            await self._dispatch(keeper)
+
+    @asynccontextmanager
+    async def attending(self) -> AsyncIterator[Keeper]:
+        """What stands around the turns of ``run``: lifespans, leases, the watch, the leaving."""
         async with AsyncExitStack() as stack:
             for service in self._services.values():
                 await self._engine.open_group(service.group)
@@ -90,11 +96,17 @@ class AttentionWorker:
                     tasks.create_task(self._reconciler.run()),
                 ]
                 self._bus.emit(WorkerStarted(self.owner, self.slots))
-                await self._dispatch(keeper)
+                yield keeper
                 abandoned = await self._leave()
                 for helper in helpers:
                     helper.cancel()
             self._bus.emit(WorkerStopped(self.owner, abandoned))
+
+    async def idle(self) -> None:
+        """Return when none of its cycles runs."""
+        while self._running:
+            self._stirred.clear()
+            await self._stirred.wait()
 
     async def turn(self, keeper: Keeper) -> int:
         """Begin what is due and fits into the free slots; how many requests were looked at."""
