@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import msgspec
 
 from attention_queue.clock import FOREVER_MS, from_ms, to_ms
-from attention_queue.contract import Plan, Policy, Resource, ResourceState, State, effective
+from attention_queue.contract import (
+    Hold,
+    Override,
+    Plan,
+    Policy,
+    Resource,
+    ResourceState,
+    State,
+    effective,
+)
 from attention_queue.contract.codec import (
     overrides_from_json,
     overrides_to_json,
@@ -70,7 +81,9 @@ class Directory:
             declared = policy_to_json(plan.policy)
             row = tx.first("plan", gid, plan.name)
             if row is None or row[2] != declared:
-                tx.run("store_plan", gid, plan.name, declared, declared, int(plan.policy.priority))
+                lane = int(plan.policy.priority)
+                tx.run("store_plan", gid, plan.name, declared, declared, lane)
+                self._plan_changed(tx, gid, plan.name, lane)
                 tx.directory_changed = True
 
     def group(self, tx: Transaction, name: str) -> StoredGroup:
@@ -95,8 +108,9 @@ class Directory:
         tenant, id, plan, version, overrides, routing, state, until_ms, backlog = row
         policy = self.policy(tx, gid, plan, version)
         if overrides:
-            now = from_ms(tx.now_ms)
-            policy = effective(Plan(plan, policy), overrides_from_json(overrides), now)
+            with suppress(ContractError):  # they no longer fit the plan: one resource's trouble
+                now = from_ms(tx.now_ms)
+                policy = effective(Plan(plan, policy), overrides_from_json(overrides), now)
         return Record(
             rid=rid,
             group=group,
@@ -128,8 +142,10 @@ class Directory:
     def _set_state(self, tx: Transaction, change: SetState, actor: str) -> list[Event]:
         gid = self.group(tx, change.group).gid
         rid = self._find(tx, gid, change.group, change.resource)[0]
-        store_state(tx, rid, change.state)
-        if change.state.state is State.ACTIVE:
+        store_state(tx, rid, replace(change.state, actor=change.state.actor or actor))
+        request = tx.first("request", rid)
+        # One that is held by the old state is looked at again: the new one may end sooner.
+        if change.state.state is State.ACTIVE or (request and request[2] == Hold.STATE.value):
             ask_now(tx, rid, gid)
         return [
             StateChanged(
@@ -144,15 +160,16 @@ class Directory:
         routing = encode_map(change.routing) if change.routing is not None else None
         overrides = overrides_to_json(change.overrides) if change.overrides is not None else None
         row = tx.first("find", group.gid, change.resource.tenant, change.resource.id)
+        plan = change.plan or (row[1] if row else group.default_plan)
+        self._check_overrides(tx, group.gid, plan, change.overrides or ())
         if row is None:
-            plan = change.plan or group.default_plan
             names = (change.resource.tenant, change.resource.id)
             tx.first("register", group.gid, *names, plan, routing, overrides)
             return [PlanChanged(change.group, plan, change.resource)]
         rid = row[0]
         tx.run("move", change.plan, routing, overrides, rid)
         self._limits_changed(tx, rid)
-        return [PlanChanged(change.group, change.plan or row[1], change.resource)]
+        return [PlanChanged(change.group, plan, change.resource)]
 
     def _set_plan(self, tx: Transaction, change: SetPlan) -> list[Event]:
         group = self.group(tx, change.group)
@@ -160,10 +177,13 @@ class Directory:
         text, lane = policy_to_json(policy), int(policy.priority)
         if not tx.run("set_plan", text, lane, group.gid, name):
             tx.run("store_plan", group.gid, name, text, text, lane)
-        tx.run("replan", lane, group.gid, name)
-        for (rid,) in tx.all("limit_raised", group.gid, name):
-            make_ready(tx, rid)
+        self._plan_changed(tx, group.gid, name, lane)
         return [PlanChanged(change.group, name)]
+
+    def _plan_changed(self, tx: Transaction, gid: int, plan: str, lane: int) -> None:
+        tx.run("replan", lane, gid, plan)
+        for (rid,) in tx.all("limit_raised", gid, plan):
+            make_ready(tx, rid)
 
     def _limits_changed(self, tx: Transaction, rid: int) -> None:
         request, lane = tx.first("request", rid), tx.first("lane_of", rid)
@@ -177,6 +197,16 @@ class Directory:
         if plan not in names:
             raise UnknownPlan(group.name, plan, names)
 
+    def _check_overrides(
+        self, tx: Transaction, gid: int, plan: str, overrides: Sequence[Override]
+    ) -> None:
+        """They have to go together at each moment at which one of them begins or ends."""
+        now, row = from_ms(tx.now_ms), tx.first("plan", gid, plan)
+        assert row is not None
+        ends = {m for o in overrides for m in (o.since, o.until) if m is not None and m > now}
+        for moment in (now, *ends):
+            effective(Plan(plan, policy_from_json(row[1])), overrides, moment)
+
     def _find(self, tx: Transaction, gid: int, group: str, resource: Resource) -> Row:
         row = tx.first("find", gid, resource.tenant, resource.id)
         if row is None:
@@ -186,6 +216,12 @@ class Directory:
 
 def state_at(state: str, until_ms: int | None, now_ms: int) -> State:
     return State.ACTIVE if until_ms is not None and until_ms <= now_ms else State(state)
+
+
+def is_active(tx: Transaction, rid: int) -> bool:
+    row = tx.first("state", rid)
+    assert row is not None
+    return state_at(row[0], row[1], tx.now_ms) is State.ACTIVE
 
 
 def store_state(tx: Transaction, rid: int, state: ResourceState) -> None:

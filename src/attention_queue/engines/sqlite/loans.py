@@ -3,8 +3,9 @@
 A range is ``(due_ms, first seq, last seq)``. It lies on the token's row, so that taking a message
 writes nothing to the message. It is exact, because nothing can come to stand inside a range of
 ``due_ms = 0``: a new message has a higher ``seq`` than any before it, and a range ends where
-another token's begins. A retried message that falls inside a range of an older due time, after a
-step back of the clock, is hidden until that token ends: late, never lost and never twice.
+another token's begins. A retried message that falls inside a range of a due time (it is due in the
+same millisecond, or the clock stepped back) is hidden until that token ends: late, never lost and
+never twice, because messages with a due time are settled one by one.
 """
 
 from __future__ import annotations
@@ -105,14 +106,14 @@ def _delivery(row: Row, resource: Resource, number: int) -> Delivery:
 
 
 def runs(receipts: Iterable[tuple[int, ...]]) -> list[tuple[int, int, int]]:
-    """Receipts as ``(due_ms, first seq, last seq)``, joined within their range.
+    """Receipts as ``(due_ms, first seq, last seq)``, joined within a range of ``due_ms = 0``.
 
     Only for receipts in the order in which they were taken, with none left out between two.
     """
     found: list[tuple[int, int, int]] = []
     joined = 0
     for due, seq, number in receipts:
-        if number == joined:
+        if number == joined and not due:  # a retried message may have come between two others
             found[-1] = (due, found[-1][1], seq)
         else:
             found.append((due, seq, seq))

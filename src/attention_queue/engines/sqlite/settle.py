@@ -29,7 +29,7 @@ from attention_queue.contract.events import (
 )
 from attention_queue.engines.sqlite import limits
 from attention_queue.engines.sqlite.claim import MS, Handle
-from attention_queue.engines.sqlite.directory import make_ready, state_at, store_state
+from attention_queue.engines.sqlite.directory import is_active, make_ready, state_at, store_state
 from attention_queue.engines.sqlite.loans import (
     free_message,
     lend,
@@ -83,13 +83,16 @@ class Settling:
         return self
 
     def record(self, tx: Transaction) -> int:
-        """Write the outcomes; returns how many messages left the queue."""
+        """Write the outcomes; returns how many messages left the queue.
+
+        A repetition after an answer that was lost finds its messages gone and counts none twice.
+        """
         rid = handle_of(self.begun).record.rid
         done = [d.receipt for d, outcome in self.outcomes if isinstance(outcome, Done)]
         whole, self.any_done = len(done) == len(self.outcomes), bool(done)
+        gone = dead = retried = deferred = 0
         for run in runs(done) if whole else [(due, seq, seq) for due, seq, _ in done]:
-            tx.run("done", rid, *run)
-        dead = retried = deferred = 0
+            gone += tx.run("done", rid, *run)
         if not whole:
             for each, outcome in self.outcomes:
                 match outcome:
@@ -97,11 +100,13 @@ class Settling:
                         self._retry(tx, rid, each, outcome)
                         retried += 1
                     case Reject():
-                        self._bury(tx, rid, each, outcome.reason, outcome.failure)
-                        dead += 1
+                        dead += self._bury(tx, rid, each, outcome.reason, outcome.failure)
                     case Unknown():
-                        buried = self._defer(tx, rid, each, outcome)
-                        dead, deferred = dead + buried, deferred + (not buried)
+                        if self._too_long_unknown(tx, each, outcome):
+                            dead += self._bury(tx, rid, each, "unknown_type", None)
+                        else:
+                            self._defer(tx, rid, each, outcome)
+                            deferred += 1
                     case Done():
                         pass
         if self.outcomes:
@@ -110,7 +115,7 @@ class Settling:
                     self.begun.group, self.begun.resource, len(done), retried, dead, deferred
                 )
             )
-        return len(done) + dead
+        return gone + dead
 
     def _retry(self, tx: Transaction, rid: int, each: Delivery, outcome: Retry) -> None:
         due, seq, _ = each.receipt
@@ -124,27 +129,27 @@ class Settling:
 
     def _bury(
         self, tx: Transaction, rid: int, each: Delivery, reason: str, failure: Failure | None
-    ) -> None:
+    ) -> int:
         due, seq, _ = each.receipt
         error = (failure.error, failure.message, failure.trace) if failure else (None, None, None)
         row = tx.first("bury", tx.now_ms, 1, reason, *error, rid, due, seq)
-        assert row is not None
-        tx.run("done", rid, due, seq, seq)
+        if row is None:
+            return 0
         self.events.append(
             DeadLettered(self.begun.group, self.begun.resource, row[0], row[1], reason, row[2])
         )
+        return tx.run("done", rid, due, seq, seq)
 
-    def _defer(self, tx: Transaction, rid: int, each: Delivery, outcome: Unknown) -> bool:
-        """Leave the message to another process; True if it has been unknown for too long."""
-        due, seq, _ = each.receipt
+    def _too_long_unknown(self, tx: Transaction, each: Delivery, outcome: Unknown) -> bool:
         since_ms = each.unknown_since_ms
-        if since_ms is not None and tx.now_ms - since_ms >= outcome.grace // MS:
-            self._bury(tx, rid, each, "unknown_type", None)
-            return True
+        return since_ms is not None and tx.now_ms - since_ms >= outcome.grace // MS
+
+    def _defer(self, tx: Transaction, rid: int, each: Delivery, outcome: Unknown) -> None:
+        """Leave the message to another process."""
+        due, seq, _ = each.receipt
         strict = self.begun.policy.order is Order.STRICT
         due_ms = due if strict else tx.now_ms + outcome.retry_in // MS
         tx.run("defer", due_ms, tx.now_ms, rid, due, seq)
-        return False
 
     def _take(self, tx: Transaction, handle: Handle, rid: int) -> None:
         token = self.begun.token
@@ -211,9 +216,9 @@ class Finishing:
     def _apply(self, tx: Transaction, handle: Handle) -> None:
         """What the handler said about the resource and about the outside world."""
         record, ending = handle.record, self.ending
-        if ending.state is not None:
-            store_state(tx, record.rid, ending.state)
-            state = ending.state
+        # A state that a person has set meanwhile stands: a handler cannot undo a tombstone.
+        if (state := ending.state) and is_active(tx, record.rid):
+            store_state(tx, record.rid, state)
             self.events.append(
                 StateChanged(record.group, record.resource, state.state, state.reason, state.actor)
             )
@@ -241,8 +246,11 @@ class Finishing:
         if request is None:
             if due is None and ends is None:
                 return Left(0, False)
-            tx.run("ask", rid, record.gid, int(record.policy.priority), 0, tx.next(), tx.now_ms, 0)
-            request = (0, None, None, 0)
+            count = tx.first("count_work", rid)
+            assert count is not None
+            lane = int(record.policy.priority)
+            tx.run("ask", rid, record.gid, lane, 0, tx.next(), tx.now_ms, count[0])
+            request = (0, None, None, count[0])
         if due is None and ends is None:
             tx.run("drop_request", rid)
             return Left(0, False)
