@@ -95,10 +95,16 @@ class Claim:
                 self.found.append(result)
             if begun == self.want.limit:
                 break
-        else:
-            row = tx.first("next_timer")
-            self.next_due_ms = row[0] if row else None
+        if begun == self.want.limit or self._more_is_ready(tx):
+            self.next_due_ms = 0
+        elif row := tx.first("next_timer"):
+            self.next_due_ms = row[0]
         return self
+
+    def _more_is_ready(self, tx: Transaction) -> bool:
+        """Whether a request was left unseen, or is ready again for one more consumer."""
+        gids = [self.directory.group(tx, name).gid for name in self.want.groups]
+        return any(tx.first("ready", gid, lane, 1) for gid in gids for lane in (0, 1, 2))
 
     def _ready(self, tx: Transaction) -> Iterator[tuple[str, int, int, int]]:
         """Ready requests in the order in which they are to be taken."""
@@ -224,7 +230,7 @@ class Claim:
 def wake_timers(tx: Transaction) -> None:
     """Requests whose moment has come go to the tail, behind those that were ready before them."""
     for rid, due_ms in tx.all("wake_timers", tx.now_ms, _LOOKED_AT):
-        tx.run("make_ready", tx.next(), due_ms, rid)
+        tx.run("release_hold", tx.next(), due_ms, rid)
 
 
 def rescue(tx: Transaction, record: Record, loan: list[Range]) -> list[Event]:

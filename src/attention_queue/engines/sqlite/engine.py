@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from datetime import timedelta
 
 from attention_queue.clock import Clock
@@ -65,8 +66,8 @@ class SqliteEngine:
         self.directory = Directory()
         self._lanes = Lanes()
         self._stirred = 0  # commits that may have made work ready
-        self._seen = 0  # of them, before the last begin
-        self._next_due_ms: int | None = None
+        self._seen: dict[tuple[str, ...], int] = {}  # of them, before the last begin of the groups
+        self._next_due_ms: dict[tuple[str, ...], int | None] = {}
         self._waiters: set[Callable[[], None]] = set()
         self._reader = None if path == MEMORY else reader(path)
         self.writer.listeners.append(self._stir)
@@ -82,11 +83,11 @@ class SqliteEngine:
         return done
 
     async def begin(self, want: Want) -> Sequence[Begun | Declined]:
-        self._seen = self._stirred
+        self._seen[want.groups] = self._stirred
         version = self.writer.group.directory
         started = self.clock.monotonic()
         claim = await self.writer.run(Claim(self.directory, self._lanes, want, version, started))
-        self._next_due_ms = claim.next_due_ms
+        self._next_due_ms[want.groups] = claim.next_due_ms
         self._emit(claim.events)
         return claim.found
 
@@ -95,22 +96,25 @@ class SqliteEngine:
         stirred = asyncio.Event()
 
         def wake() -> None:
-            loop.call_soon_threadsafe(stirred.set)
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(stirred.set)
 
         self._waiters.add(wake)
         self.writer.watch(True)
-        if self._next_due_ms is not None:
-            until_due = max(self._next_due_ms - self.clock.now_ms(), 0) / 1000
+        next_due_ms = self._next_due_ms.get(tuple(groups))
+        if next_due_ms is not None:
+            until_due = max(next_due_ms - self.clock.now_ms(), 0) / 1000
             at_most = min(at_most, until_due)
         alarm = loop.create_task(self.clock.sleep(at_most))
         alarm.add_done_callback(lambda _: stirred.set())
         try:
-            if self._stirred == self._seen:  # else it came between the look and the wait
+            # Else it came between the look and the wait.
+            if self._stirred == self._seen.get(tuple(groups), 0):
                 await stirred.wait()
         finally:
             alarm.cancel()
             self._waiters.discard(wake)
-            self.writer.watch(bool(self._waiters))
+            self.writer.watch(False)
 
     async def waiting(self, groups: Collection[str]) -> Sequence[tuple[Resource, float]]:
         if self._reader is None:
@@ -181,7 +185,8 @@ class SqliteEngine:
         return ThreadKeeper(self)
 
     async def close(self) -> None:
-        self.writer.listeners.remove(self._stir)
+        if self._stir in self.writer.listeners:
+            self.writer.listeners.remove(self._stir)
         if self._reader is not None:
             self._reader.close()
         if self._owns_writer:
@@ -190,13 +195,11 @@ class SqliteEngine:
     def _longest(
         self, tx: Transaction, groups: Collection[str]
     ) -> Sequence[tuple[Resource, float]]:
-        rows = [
-            row
-            for name in groups
-            if (group := tx.first("group", name))
-            for lane in (0, 1, 2)
-            for row in tx.all("longest_ready", group[0], lane)
-        ]
+        rows = []
+        for group in filter(None, [tx.first("group", name) for name in groups]):
+            for lane in (0, 1, 2):
+                rows += tx.all("longest_ready", group[0], lane)
+            rows += tx.all("overdue", tx.now_ms, group[0])
         longest = sorted(rows, key=lambda row: row[1])[:2]
         return [
             (Resource(*name), max(tx.now_ms - since_ms, 0) / 1000)

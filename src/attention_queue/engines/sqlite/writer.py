@@ -62,12 +62,15 @@ class Group:
         return [self.execute([operation])[0] for operation in operations]
 
     def others_committed(self) -> bool:
-        """Whether another connection has committed since the last call."""
-        version = self._version()
-        if version == self._seen:
-            return False
+        """Whether another connection has committed since the last call; True if unknown."""
+        try:
+            version = self._version()
+            if version == self._seen:
+                return False
+            self.directory = self._read_directory()
+        except apsw.Error:  # whoever asks next gets the error; the thread must outlive it
+            return True
         self._seen = version
-        self.directory = self._read_directory()
         return True
 
     def close(self) -> None:
@@ -115,7 +118,7 @@ class InlineWriter:
         if isinstance(result, Exception):
             raise result
         if wakes:
-            for listener in self.listeners:
+            for listener in tuple(self.listeners):
                 listener()
         return result  # type: ignore[no-any-return]
 
@@ -149,8 +152,9 @@ class ThreadWriter:
         self.listeners: list[Callable[[], None]] = []
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._pending: dict[asyncio.AbstractEventLoop, dict[_Waiting, None]] = {}
-        self._watching = False
+        self._watchers = 0
         self._closed = False
+        self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._loop, name="attn-writer", daemon=True)
         self._thread.start()
 
@@ -160,7 +164,7 @@ class ThreadWriter:
         waiting = _Waiting(operation, loop, wakes)
         self._submit(waiting)
         pending = self._pending.get(loop)
-        if not pending:
+        if pending is None:
             pending = self._pending[loop] = {}
             loop.call_later(PATIENCE / 4, self._check_patience, loop)
         pending[waiting] = None
@@ -182,21 +186,28 @@ class ThreadWriter:
         return waiting.result  # type: ignore[no-any-return]
 
     def watch(self, watching: bool) -> None:
-        """Whether to look for other processes' commits; a look costs some microseconds."""
-        if watching and not self._watching:
-            self._queue.put(_NUDGE)
-        self._watching = watching
+        """One more, or one less, that wants to hear of other processes' commits.
+
+        While there is any, a look at the file every ``POLL`` costs some microseconds.
+        """
+        with self._lock:  # engines on several loops may share one writer
+            self._watchers += 1 if watching else -1
+            if watching and self._watchers == 1:
+                self._queue.put(_NUDGE)
 
     async def close(self) -> None:
-        if not self._closed:
-            self._closed = True
-            self._queue.put(None)
+        with self._lock:
+            first, self._closed = not self._closed, True
+            if first:
+                self._queue.put(None)
+        if first:
             await asyncio.to_thread(self._thread.join)
 
     def _submit(self, waiting: _Waiting) -> None:
-        if self._closed:
-            raise EngineUnavailable("the engine is closed")
-        self._queue.put(waiting)
+        with self._lock:  # nothing may come to stand behind the end
+            if self._closed:
+                raise EngineUnavailable("the engine is closed")
+            self._queue.put(waiting)
 
     def _check_patience(self, loop: asyncio.AbstractEventLoop) -> None:
         """One timer per loop, not one per operation; it ends when nothing is pending."""
@@ -224,7 +235,7 @@ class ThreadWriter:
     def _next_group(self) -> list[_Waiting] | None:
         """What waits now; empty when it is time to look for others; None at the end."""
         try:
-            first = self._queue.get(timeout=POLL if self._watching else None)
+            first = self._queue.get(timeout=POLL if self._watchers else None)
         except queue.Empty:
             return []
         group: list[_Waiting] = []
@@ -256,7 +267,7 @@ class ThreadWriter:
                 loop.call_soon_threadsafe(_answer, theirs)
 
     def _stir(self) -> None:
-        for listener in self.listeners:
+        for listener in tuple(self.listeners):
             listener()
 
 
