@@ -87,6 +87,7 @@ def stop_scope(tx: Transaction, record: Record, scope: str, until_ms: int, reaso
 def probe_succeeded(tx: Transaction, record: Record, scope: str) -> None:
     """The outside service is back: all that waited for it are ready, in the order they get."""
     tx.run("clear_scope", record.gid, scope)
-    name, _, value = scope.removeprefix("routing.").partition("=")
-    for (rid,) in tx.all("held_by_stop", record.gid, f'$."{name}"', value):
-        make_ready(tx, rid)
+    for name, value in record.routing.items():
+        if scope == scope_of(f"routing.{name}", record.routing):
+            for (rid,) in tx.all("held_by_stop", record.gid, name, value):
+                make_ready(tx, rid)

@@ -94,16 +94,13 @@ UPDATE attention SET backlog = backlog + ? WHERE rid = ?
 
 -- name: pull_forward
 -- A request stands but would fire too late. A hold is never pulled through: see place_of.
-UPDATE attention SET due_ms = ?, place = ?, since_ms = ?, lane = min(lane, ?), backlog = backlog + ?
+UPDATE attention SET due_ms = ?, place = ?, since_ms = ?, lane = min(lane, ?), backlog = backlog + ?,
+                     hold_ms = NULL, hold_why = NULL
 WHERE rid = ?
 
 -- name: wake_timers
 -- Requests whose time has come take their place at the tail. Rides attention_timer.
 SELECT rid, due_ms FROM attention WHERE due_ms > 0 AND due_ms <= ? ORDER BY due_ms LIMIT ?
-
--- name: make_ready
--- At the tail of its lane, as of the moment it fell due. By primary key.
-UPDATE attention SET due_ms = 0, place = ?, since_ms = ? WHERE rid = ?
 
 -- name: ready
 -- First come, first served within a lane. Rides attention_ready.
@@ -117,10 +114,10 @@ SELECT min(due_ms) FROM attention WHERE due_ms > 0
 -- name: record
 -- All that a claim has to know, read in the claim's own transaction: never from a cache.
 SELECT r.tenant, r.id, r.plan, p.version, r.overrides, r.routing,
-       r.state, r.state_until_ms, a.backlog
+       r.state, r.state_until_ms, coalesce(a.backlog, 0)
 FROM resource r
 JOIN plan p ON p.gid = r.gid AND p.name = r.plan
-JOIN attention a ON a.rid = r.rid
+LEFT JOIN attention a ON a.rid = r.rid
 WHERE r.rid = ?
 
 -- name: tokens
@@ -295,7 +292,8 @@ DELETE FROM scope_stop WHERE gid = ? AND scope = ?
 -- name: held_by_stop
 -- Those that wait for the same outside service; few rows: only resources with work have one.
 SELECT a.rid FROM attention a JOIN resource r ON r.rid = a.rid
-WHERE a.hold_why = 'stop' AND r.gid = ? AND json_extract(r.routing, ?) = ?
+WHERE a.hold_why = 'stop' AND r.gid = ?
+  AND EXISTS (SELECT 1 FROM json_each(r.routing) WHERE key = ? AND value = ?)
 
 -- name: lead
 -- Ours while we renew it; anybody's after that.
@@ -325,6 +323,12 @@ GROUP BY t.rid LIMIT ?
 -- The head of a lane has waited longest in it. Rides attention_ready.
 SELECT rid, since_ms FROM attention
 WHERE gid = ? AND lane = ? AND due_ms = 0 ORDER BY place LIMIT 2
+
+-- name: overdue
+-- Those whose time has come and that no claim has woken yet; a full resource's own is none of them.
+-- Rides attention_timer.
+SELECT rid, due_ms FROM attention
+WHERE due_ms > 0 AND due_ms <= ? AND gid = ? AND hold_why IS NOT 'busy' ORDER BY due_ms LIMIT 2
 
 -- name: name_of
 -- By primary key.

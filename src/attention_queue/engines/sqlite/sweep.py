@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from attention_queue.contract import Hold, State
-from attention_queue.engines.sqlite.directory import ask_now, make_ready, state_at
+from attention_queue.engines.sqlite.directory import make_ready, state_at
 from attention_queue.engines.sqlite.transaction import Transaction
 from attention_queue.ports import Swept
 
@@ -20,14 +20,14 @@ def sweep(tx: Transaction, after: int, limit: int) -> Swept:
     repairs: Counter[str] = Counter()
     if after < 0:
         for (rid,) in tx.all("ended_tokens", tx.now_ms - _ENDED_FOR_MS, _ENDED_FOR_MS, limit):
-            repairs["ended_token"] += _ask_for(tx, rid)
+            repairs["ended_token"] += ask_for(tx, rid)
     for _ in range(limit):
         row = tx.first("next_with_work", after)
         if row is None:
             return Swept(None, dict(repairs))
         after = row[0]
         if why := _fault(tx, after):
-            repairs[why] += _ask_for(tx, after)
+            repairs[why] += ask_for(tx, after)
     return Swept(after, dict(repairs))
 
 
@@ -48,11 +48,12 @@ def _fault(tx: Transaction, rid: int) -> str | None:
     return None
 
 
-def _ask_for(tx: Transaction, rid: int) -> int:
+def ask_for(tx: Transaction, rid: int) -> int:
+    """A request now, even if there is no work: a claim is what takes away an ended token."""
     if not make_ready(tx, rid):
-        row = tx.first("unattended", rid)
-        assert row is not None
-        ask_now(tx, rid, row[0])
+        row, count = tx.first("unattended", rid), tx.first("count_work", rid)
+        assert row is not None and count is not None
+        tx.run("ask", rid, row[0], row[1], 0, tx.next(), tx.now_ms, count[0])
     return 1
 
 
