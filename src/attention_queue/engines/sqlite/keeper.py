@@ -34,10 +34,11 @@ class _Held:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._renewed: dict[Begun, float] = {}
+        self._renewed: dict[Begun, float] = {}  # when it was asked for, not when it was answered
+        self._asked = 0.0
 
     def add(self, begun: Begun) -> None:
-        self._renewed[begun] = self._clock.monotonic()
+        self._renewed[begun] = handle_of(begun).started
 
     def drop(self, begun: Begun) -> None:
         self._renewed.pop(begun, None)
@@ -58,13 +59,13 @@ class _Held:
                 self.drop(begun)
             elif now - renewed >= _third(begun) / 2:
                 due.append(begun)
+        self._asked = now
         return due
 
     def renewed(self, begun: Collection[Begun], lost: Collection[Begun]) -> None:
-        now = self._clock.monotonic()
         for each in begun:
             if each in self._renewed:
-                self._renewed[each] = now
+                self._renewed[each] = self._asked
         for each in lost:
             each.lost = True
             self.drop(each)
