@@ -68,11 +68,6 @@ def load(
     return reading.config()
 
 
-def no_color(environ: Mapping[str, str] | None = None) -> bool:
-    """Whether the person asked for plain text (https://no-color.org)."""
-    return bool((os.environ if environ is None else environ).get("NO_COLOR"))
-
-
 @dataclass
 class _Reading:
     """What has been read so far; goes on after a fault, because a person wants to see them all."""

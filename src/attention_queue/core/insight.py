@@ -252,6 +252,8 @@ class Status:
 
 def status(seen: Overview) -> Status:
     """Whether the work that is there is being done."""
+    if not seen.groups:
+        return Status(Health.HEALTHY, "nobody has published or served anything here yet")
     tokens = sum(group.tokens for group in seen.groups)
     backlog = sum(group.backlog for group in seen.groups)
     since = min((g.waiting_since for g in seen.groups if g.waiting_since), default=None)

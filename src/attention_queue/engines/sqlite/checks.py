@@ -111,7 +111,8 @@ def _durability(db: apsw.Connection, path: str) -> Check:
 
 
 def _pages(db: apsw.Connection) -> Check:
-    found = str(db.pragma("quick_check(1)")) if _small(db) else "ok"
+    row = db.execute("PRAGMA quick_check(1)").fetchone() if _small(db) else ("ok",)
+    found = str(row[0]) if row else "no answer"
     if found != "ok":
         return Check("pages", Grade.FAIL, found, "restore a backup; the file is damaged")
     return Check("pages", Grade.OK, "sound" if _small(db) else "not read: the file is large")

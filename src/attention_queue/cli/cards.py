@@ -1,0 +1,198 @@
+"""Figures as tables and cards for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from attention_queue.cli.output import columns, grid
+from attention_queue.contract import State
+from attention_queue.contract.codec import policy_to_table
+from attention_queue.contract.figures import (
+    AHEAD_COUNTED,
+    GroupFigures,
+    Overview,
+    ResourceFigures,
+    ResourceRow,
+    TokenFigures,
+)
+from attention_queue.contract.units import write_duration
+from attention_queue.core.insight import Health, Status, Verdict, Word
+from attention_queue.core.tables import request_word
+from attention_queue.core.wording import END_OF_TIME, duration, moment
+
+NONE = "-"
+_COUNTS = ("Backlog", "Resources", "In line", "Being served")
+_GOOD = {Word.SERVING, Word.IDLE, Word.WAITING_TURN}
+_BAD = {Word.UNATTENDED, Word.NO_WORKERS, Word.POISON, Word.CREDENTIALS_ERROR}
+
+
+def overview(seen: Overview, said: Status) -> RenderableType:
+    style = "green" if said.health is Health.HEALTHY else "red"
+    parts: list[RenderableType] = [headline(said.health.value, style, said.because)]
+    if seen.groups:
+        names = [*_COUNTS, "Parked", "Longest wait", "Dead"]
+        table = columns("Group", *names, right={*names} - {"Parked"})
+        for group in seen.groups:
+            table.add_row(*_group_row(group, seen.at))
+        parts += ["", table]
+    return Group(*parts, *_advice(said.try_this))
+
+
+def resources(rows: Sequence[ResourceRow], now: datetime) -> RenderableType:
+    names = ("Resource", "Plan", "State", "Backlog", "Tokens", "Request", "Oldest")
+    table = columns(*names, right={"Backlog", "Tokens", "Oldest"})
+    for row in rows:
+        style = "" if row.state is State.ACTIVE else "yellow"
+        table.add_row(
+            Text(str(row.resource)),
+            Text(row.plan),
+            Text(row.state.value, style),
+            f"{row.backlog:,}" if row.backlog else NONE,
+            str(row.tokens) if row.tokens else NONE,
+            _request_cell(row, now),
+            _age(row.oldest, now),
+        )
+    return table
+
+
+def resource(seen: ResourceFigures) -> RenderableType:
+    tokens = columns("Slot", "Owner", "Fence", "Lease", "In hand", right={"Slot", "In hand"})
+    for token in seen.tokens:
+        lease = _lease(token, seen.at)
+        tokens.add_row(
+            str(token.slot), Text(token.owner), str(token.fence), lease, str(token.loaned)
+        )
+    parts: list[RenderableType] = [Text(str(seen.resource), "bold"), grid(_facts(seen))]
+    if seen.tokens:
+        parts += ["", Text("Tokens", "bold"), tokens]
+    parts += ["", Text("Policy in force", "bold"), grid(_policy(seen))]
+    return Group(*parts)
+
+
+def verdict(seen: ResourceFigures, said: Verdict) -> RenderableType:
+    style = "green" if said.verdict in _GOOD else "red" if said.verdict in _BAD else "yellow"
+    title = Text.assemble((str(seen.resource), "bold"), (f" of {seen.group}", "dim"))
+    head = headline(said.verdict.value.replace("_", " "), style, said.because)
+    numbers = grid(_numbers(seen, said.numbers))
+    return Group(title, head, "", numbers, *_advice(said.try_this))
+
+
+def headline(word: str, style: str, because: str) -> Text:
+    return Text.assemble((word, f"bold {style}"), ": ", because)
+
+
+def _advice(lines: Sequence[str]) -> Iterator[RenderableType]:
+    if lines:
+        yield ""
+        yield Text("Try", "bold")
+        for line in lines:
+            yield Padding(Text(f"· {line}"), (0, 0, 0, 1))
+
+
+def _group_row(group: GroupFigures, now: datetime) -> list[str]:
+    parked = ", ".join(
+        f"{count:,} {why or 'delayed'}" for why, count in sorted(group.parked.items())
+    )
+    return [
+        group.name,
+        f"{group.backlog:,}",
+        f"{group.busy:,}",
+        f"{group.ready:,}",
+        f"{group.tokens:,}",
+        parked or NONE,
+        _age(group.waiting_since, now),
+        f"{group.dead:,}" if group.dead else NONE,
+    ]
+
+
+def _request_cell(row: ResourceRow, now: datetime) -> str:
+    word = request_word(row)
+    if word is None:
+        return NONE
+    if row.due is None or row.due >= END_OF_TIME:
+        return word
+    return f"{word}, {duration(row.due - now)}"
+
+
+def _facts(seen: ResourceFigures) -> Iterator[tuple[str, RenderableType]]:
+    yield "group", Text(f"{seen.group} ({seen.type})")
+    yield "state", _state(seen)
+    yield "plan", Text(seen.plan)
+    for override in seen.overrides:
+        changes = ", ".join(f"{name} = {value}" for name, value in override.changes.items())
+        until = f" until {moment(override.until)}" if override.until else ""
+        why = f" ({override.reason})" if override.reason else ""
+        yield "override", Text(f"{changes}{until}{why}")
+    if seen.routing:
+        yield "routing", Text(", ".join(f"{k}={v}" for k, v in seen.routing.items()))
+    yield "backlog", f"{seen.backlog:,}"
+    yield "oldest", _age(seen.oldest, seen.at)
+    yield "request", _request(seen)
+    if head := seen.next:
+        due = f", due in {duration(head.due - seen.at)}" if head.due else ""
+        failed = f", failed {head.failed}x" if head.failed else ""
+        yield "next", Text(f"{head.type} {head.id}{due}{failed}")
+        if head.error:
+            yield "last error", Text(head.error)
+    yield "dead letters", f"{seen.dead:,}"
+
+
+def _state(seen: ResourceFigures) -> Text:
+    state = seen.state.at(seen.at)
+    if state is State.ACTIVE:
+        return Text(state.value, "green")
+    by = f" by {seen.state.actor}" if seen.state.actor else ""
+    until = f" until {moment(seen.state.until)}" if seen.state.until else ""
+    why = f": {seen.state.reason}" if seen.state.reason else ""
+    return Text.assemble((state.value, "yellow"), f"{by}{until}{why}")
+
+
+def _request(seen: ResourceFigures) -> str:
+    request = seen.request
+    if request is None:
+        return NONE
+    if request.due is None:
+        ahead = f"{request.ahead:,}" if request.ahead < AHEAD_COUNTED else f"{AHEAD_COUNTED:,}+"
+        lane = request.priority.name.lower()
+        return f"in line, {ahead} before it in the lane {lane}, for {_age(request.since, seen.at)}"
+    why = f" (hold: {request.hold.value})" if request.hold else ""
+    if request.due >= END_OF_TIME:
+        return f"parked{why}"
+    return f"in {duration(request.due - seen.at)}{why}"
+
+
+def _lease(token: TokenFigures, now: datetime) -> str:
+    if token.until <= now:
+        return f"ended {duration(now - token.until)} ago"
+    return f"{duration(token.until - now)} left"
+
+
+def _policy(seen: ResourceFigures) -> Iterator[tuple[str, RenderableType]]:
+    for name, value in policy_to_table(seen.policy).items():
+        if isinstance(value, Mapping):
+            if value:
+                yield name, Text(", ".join(f"{key} {each}" for key, each in value.items()))
+        elif name in ("max_seconds", "handler_timeout", "lease"):
+            yield name, write_duration(getattr(seen.policy, name))
+        else:
+            yield name, Text(str(value))
+
+
+def _numbers(
+    seen: ResourceFigures, numbers: Mapping[str, object]
+) -> Iterator[tuple[str, RenderableType]]:
+    yield "plan", Text(f"{seen.plan}: {numbers['max_consumers']} x {numbers['max_messages']}")
+    yield "backlog", f"{seen.backlog:,}"
+    yield "oldest", _age(seen.oldest, seen.at)
+    yield "in hand", f"{numbers['in_hand']} messages, {numbers['tokens']} tokens"
+    yield "request", _request(seen)
+    yield "dead letters", f"{seen.dead:,}"
+
+
+def _age(then: datetime | None, now: datetime) -> str:
+    return NONE if then is None else duration(now - then)

@@ -1,0 +1,71 @@
+"""What is printed: data on stdout as a table, JSON or NDJSON; talk on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal
+
+import msgspec
+from cyclopts import Parameter
+from rich.console import Console, RenderableType
+from rich.table import Table
+
+Format = Literal["table", "json", "ndjson"]
+Output = Annotated[Format, Parameter(name=["--output", "-o"], help="How data is printed.")]
+Url = Annotated[str | None, Parameter(name="--url", help="The engine, sqlite:///attention.db.")]
+GroupName = Annotated[str | None, Parameter(name="--group", help="If there are several.")]
+
+Data = dict[str, object]
+
+
+def talk(text: str) -> None:
+    console(sys.stderr).print(text, markup=False)
+
+
+def console(file: object = None) -> Console:
+    """Made when it is used, because a test and a pipe put other files in place of stdout."""
+    return Console(file=file or sys.stdout, highlight=False, emoji=False)  # type: ignore[arg-type]
+
+
+def print_one(output: Format, data: Data, drawn: RenderableType) -> None:
+    if output == "table":
+        console().print(drawn)
+    else:
+        _print_json(data, indent=2 if output == "json" else 0)
+
+
+def print_many(output: Format, rows: Sequence[Data], drawn: RenderableType) -> None:
+    match output:
+        case "table":
+            console().print(drawn)
+        case "json":
+            _print_json(list(rows), indent=2)
+        case "ndjson":
+            for row in rows:
+                _print_json(row, indent=0)
+
+
+def grid(pairs: Iterable[tuple[str, RenderableType]]) -> Table:
+    """Names at the left, values at the right, no lines."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in pairs:
+        table.add_row(name, value)
+    return table
+
+
+def columns(*names: str, right: Iterable[str] = ()) -> Table:
+    """A table with a line below its head; a column named in ``right`` holds numbers."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    numbers = set(right)
+    for name in names:
+        justify: Literal["left", "right"] = "right" if name in numbers else "left"
+        table.add_column(name, justify=justify, overflow="fold")
+    return table
+
+
+def _print_json(value: object, *, indent: int) -> None:
+    text = msgspec.json.encode(value)
+    print((msgspec.json.format(text, indent=indent) if indent else text).decode())

@@ -1,0 +1,155 @@
+"""The read model as plain tables: the same JSON in every face. Times are seconds or ISO 8601."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from attention_queue.contract.codec import Table, override_to_table, policy_to_table
+from attention_queue.contract.figures import (
+    Check,
+    GroupFigures,
+    Overview,
+    ResourceFigures,
+    ResourceRow,
+)
+from attention_queue.core.insight import Status, Verdict
+from attention_queue.core.wording import END_OF_TIME
+
+
+def overview_table(seen: Overview, status: Status) -> Table:
+    return {
+        "health": status.health.value,
+        "because": status.because,
+        "try_this": list(status.try_this),
+        "at": seen.at.isoformat(),
+        "groups": [group_table(group, seen.at) for group in seen.groups],
+    }
+
+
+def group_table(group: GroupFigures, now: datetime) -> Table:
+    return {
+        "group": group.name,
+        "type": group.type,
+        "backlog": group.backlog,
+        "resources_with_work": group.busy,
+        "ready": group.ready,
+        "parked": {why or "delayed": count for why, count in group.parked.items()},
+        "tokens": group.tokens,
+        "oldest_wait_seconds": seconds_since(group.waiting_since, now),
+        "dead_letters": group.dead,
+        "plans": [plan.name for plan in group.plans],
+    }
+
+
+def row_table(row: ResourceRow, now: datetime) -> Table:
+    return {
+        "resource": str(row.resource),
+        "tenant": row.resource.tenant,
+        "id": row.resource.id,
+        "plan": row.plan,
+        "state": row.state.value,
+        "backlog": row.backlog,
+        "tokens": row.tokens,
+        "request": request_word(row),
+        "due": _moment(row.due),
+        "oldest_seconds": seconds_since(row.oldest, now),
+    }
+
+
+def request_word(row: ResourceRow) -> str | None:
+    """How its request stands: ``ready``, the hold that it waits for, ``parked``, or none."""
+    if not row.has_request:
+        return None
+    if row.due is None:
+        return "ready"
+    return row.hold.value if row.hold else "parked"
+
+
+def resource_table(seen: ResourceFigures) -> Table:
+    head = seen.next
+    return {
+        "group": seen.group,
+        "type": seen.type,
+        "resource": str(seen.resource),
+        "tenant": seen.resource.tenant,
+        "id": seen.resource.id,
+        "at": seen.at.isoformat(),
+        "state": {
+            "state": seen.state.at(seen.at).value,
+            "reason": seen.state.reason,
+            "actor": seen.state.actor,
+            "until": _moment(seen.state.until),
+        },
+        "plan": seen.plan,
+        "policy": policy_to_table(seen.policy),
+        "overrides": [override_to_table(override) for override in seen.overrides],
+        "routing": dict(seen.routing),
+        "backlog": seen.backlog,
+        "oldest_seconds": seconds_since(seen.oldest, seen.at),
+        "dead_letters": seen.dead,
+        "request": _request(seen),
+        "tokens": [_token(seen, n) for n in range(len(seen.tokens))],
+        "next": head
+        and {
+            "id": head.id,
+            "type": head.type,
+            "enqueued": head.enqueued.isoformat(),
+            "due": _moment(head.due),
+            "failed": head.failed,
+            "crashes": head.crashes,
+            "error": head.error or None,
+        },
+    }
+
+
+def _request(seen: ResourceFigures) -> Table | None:
+    request = seen.request
+    if request is None:
+        return None
+    return {
+        "priority": request.priority.name.lower(),
+        "due": _moment(request.due),
+        "hold": request.hold.value if request.hold else None,
+        "ahead": request.ahead if request.due is None else None,
+        "waited_seconds": seconds_since(request.since, seen.at) if request.due is None else None,
+    }
+
+
+def _token(seen: ResourceFigures, n: int) -> Table:
+    token = seen.tokens[n]
+    return {
+        "slot": token.slot,
+        "owner": token.owner,
+        "fence": token.fence,
+        "until": token.until.isoformat(),
+        "ended": token.until <= seen.at,
+        "loaned": token.loaned,
+    }
+
+
+def verdict_table(group: str | None, resource: str, verdict: Verdict) -> Table:
+    return {
+        "group": group,
+        "resource": resource,
+        "verdict": verdict.verdict.value,
+        "because": verdict.because,
+        "numbers": dict(verdict.numbers),
+        "try_this": list(verdict.try_this),
+    }
+
+
+def check_table(check: Check) -> Table:
+    return {
+        "check": check.name,
+        "grade": check.grade.value,
+        "found": check.found,
+        "fix": check.fix or None,
+    }
+
+
+def seconds_since(then: datetime | None, now: datetime) -> float | None:
+    return None if then is None else round((now - then).total_seconds(), 3)
+
+
+def _moment(value: datetime | None) -> str | None:
+    return None if value is None or value >= END_OF_TIME else value.isoformat()
