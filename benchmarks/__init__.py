@@ -1,0 +1,1 @@
+"""What the product costs above the bare engine, measured in one run: ``python -m benchmarks``."""
