@@ -201,8 +201,10 @@ def _lines(text: str) -> dict[str, int]:
     table = ""
     for number, line in enumerate(text.splitlines(), 1):
         if header := _HEADER.match(line):
-            table = header[1].replace('"', "").replace(" ", "") + "."
-            found.setdefault(table.removesuffix("."), number)
+            parts = [part.strip().strip("'\"") for part in header[1].split(".")]
+            for depth in range(1, len(parts) + 1):
+                found.setdefault(".".join(parts[:depth]), number)
+            table = ".".join(parts) + "."
         elif key := _KEY.match(line):
             found.setdefault(table + key[1], number)
     return found

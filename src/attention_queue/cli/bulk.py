@@ -79,11 +79,7 @@ class Bulk:
         return None
 
     def _message(self, line: bytes) -> WorkMessage:
-        check_json(line, max_bytes=MAX_LINE)
-        try:
-            read = msgspec.json.decode(line, type=Line)
-        except msgspec.ValidationError as error:
-            raise ContractError(str(error)) from None
+        read = _read_line(line)
         try:
             resource = Resource.parse(read.resource)
         except ContractError as error:
@@ -145,6 +141,18 @@ def _opened(source: str) -> Iterator[tuple[BinaryIO, int | None]]:
         raise Leave(Exit.USAGE, f"{path}: {error.strerror}") from None
     with file:
         yield file, path.stat().st_size
+
+
+def _read_line(line: bytes) -> Line:
+    try:
+        check_json(line, max_bytes=MAX_LINE)
+    except InvalidMessage as error:
+        raise ContractError(error.why) from None
+    try:
+        return msgspec.json.decode(line, type=Line)
+    except msgspec.ValidationError as error:
+        why, _, path = str(error).partition(" - at ")
+        raise ContractError(f"{path.strip('`') or '$'}: {why}") from None
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:

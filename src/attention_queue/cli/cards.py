@@ -11,7 +11,7 @@ from rich.text import Text
 
 from attention_queue.cli.output import columns, grid
 from attention_queue.contract import State
-from attention_queue.contract.codec import policy_to_table
+from attention_queue.contract.codec import override_to_table, policy_to_table
 from attention_queue.contract.figures import (
     AHEAD_COUNTED,
     GroupFigures,
@@ -26,7 +26,7 @@ from attention_queue.core.tables import request_word
 from attention_queue.core.wording import END_OF_TIME, duration, moment
 
 NONE = "-"
-_COUNTS = ("Backlog", "Resources", "In line", "Being served")
+_COUNTS = ("Backlog", "Busy", "In line", "Served")
 _GOOD = {Word.SERVING, Word.IDLE, Word.WAITING_TURN}
 _BAD = {Word.UNATTENDED, Word.NO_WORKERS, Word.POISON, Word.CREDENTIALS_ERROR}
 
@@ -35,7 +35,7 @@ def overview(seen: Overview, said: Status) -> RenderableType:
     style = "green" if said.health is Health.HEALTHY else "red"
     parts: list[RenderableType] = [headline(said.health.value, style, said.because)]
     if seen.groups:
-        names = [*_COUNTS, "Parked", "Longest wait", "Dead"]
+        names = [*_COUNTS, "Parked", "Waits", "Dead"]
         table = columns("Group", *names, right={*names} - {"Parked"})
         for group in seen.groups:
             table.add_row(*_group_row(group, seen.at))
@@ -124,7 +124,7 @@ def _facts(seen: ResourceFigures) -> Iterator[tuple[str, RenderableType]]:
     yield "state", _state(seen)
     yield "plan", Text(seen.plan)
     for override in seen.overrides:
-        changes = ", ".join(f"{name} = {value}" for name, value in override.changes.items())
+        changes = _pairs(override_to_table(override)["changes"], " = ")
         until = f" until {moment(override.until)}" if override.until else ""
         why = f" ({override.reason})" if override.reason else ""
         yield "override", Text(f"{changes}{until}{why}")
@@ -176,11 +176,22 @@ def _policy(seen: ResourceFigures) -> Iterator[tuple[str, RenderableType]]:
     for name, value in policy_to_table(seen.policy).items():
         if isinstance(value, Mapping):
             if value:
-                yield name, Text(", ".join(f"{key} {each}" for key, each in value.items()))
+                yield name, Text(_pairs(value, " "))
         elif name in ("max_seconds", "handler_timeout", "lease"):
             yield name, write_duration(getattr(seen.policy, name))
         else:
             yield name, Text(str(value))
+
+
+def _pairs(value: object, between: str) -> str:
+    """A table in one line; one inside another keeps its braces away."""
+    match value:
+        case Mapping():
+            return ", ".join(f"{k}{between}{_pairs(v, ' ')}" for k, v in value.items())
+        case float():
+            return f"{value:g}"
+        case _:
+            return str(value)
 
 
 def _numbers(
@@ -189,7 +200,10 @@ def _numbers(
     yield "plan", Text(f"{seen.plan}: {numbers['max_consumers']} x {numbers['max_messages']}")
     yield "backlog", f"{seen.backlog:,}"
     yield "oldest", _age(seen.oldest, seen.at)
-    yield "in hand", f"{numbers['in_hand']} messages, {numbers['tokens']} tokens"
+    yield (
+        "in hand",
+        f"{numbers['in_hand']}, with {numbers['tokens']} of {numbers['max_consumers']} tokens",
+    )
     yield "request", _request(seen)
     yield "dead letters", f"{seen.dead:,}"
 

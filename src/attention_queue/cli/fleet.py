@@ -17,7 +17,7 @@ _HOPELESS = (Exit.USAGE, Exit.NOT_FOUND)  # another start would end in the same 
 
 
 class Fleet:
-    """``count`` processes of one command. A child ends when its stdin does, which is ours to hold."""
+    """``count`` processes of one command. A child ends with its stdin, which we hold."""
 
     def __init__(self, command: Sequence[str], count: int) -> None:
         self._command, self._count = command, count
@@ -51,7 +51,8 @@ class Fleet:
             started = loop.time()
             code, pid = await self._child()
             if self._leaving.is_set():
-                self._code = max(self._code, 0 if code == -signal.SIGTERM else _shell(code))
+                told = code in (-signal.SIGTERM, -signal.SIGINT)  # before it could listen
+                self._code = max(self._code, 0 if told else _shell(code))
             elif code in _HOPELESS:
                 self._code = max(self._code, code)
                 self._pass_on(signal.SIGTERM)

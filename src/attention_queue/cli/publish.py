@@ -24,9 +24,13 @@ from attention_queue.contract.untrusted_json import check_json
 from attention_queue.errors import ContractError
 from attention_queue.ports import Engine, Group
 
-Target = Annotated[str | None, Parameter(help="tenant/id; or - for NDJSON on stdin.")]
+Target = Annotated[
+    str | None, Parameter(help="tenant/id; or - for NDJSON on stdin.", allow_leading_hyphen=True)
+]
 Type = Annotated[str | None, Parameter(help="What the message is, such as stock.updated.")]
-Payload = Annotated[str | None, Parameter(help="JSON; - for stdin, @file for a file.")]
+Payload = Annotated[
+    str | None, Parameter(help="JSON; - for stdin, @file for a file.", allow_leading_hyphen=True)
+]
 Id = Annotated[str | None, Parameter(help="The same id twice is one message.")]
 Delay = Annotated[str | None, Parameter(help="Not before this long from now: 30s, 5m, 1h.")]
 Lane = Annotated[
@@ -35,7 +39,11 @@ Lane = Annotated[
 GroupName = Annotated[str | None, Parameter(help="Where to; needed if there is not exactly one.")]
 Lines = Annotated[
     str | None,
-    Parameter(name="--bulk", help='NDJSON, - for stdin: {"resource","type","payload","id"?}.'),
+    Parameter(
+        name="--bulk",
+        help='NDJSON, - for stdin: {"resource","type","payload","id"?}.',
+        allow_leading_hyphen=True,
+    ),
 ]
 
 
@@ -57,6 +65,9 @@ def publish(
     With --bulk, or - in place of a resource, each line of NDJSON is a message. It is durable and
     asked for when the command ends.
     """
+    for text in (resource, payload, bulk):
+        if text and text.startswith("--"):
+            raise Leave(Exit.USAGE, f"unknown option: {text}; see attn publish --help")
     if bulk is not None or resource == "-":
         if (resource not in (None, "-")) or type or payload or id:
             raise Leave(Exit.USAGE, "--bulk reads resource, type, payload and id from its lines")

@@ -91,10 +91,12 @@ def _held_by_state(seen: ResourceFigures, state: State) -> Verdict:
     by = f" by {seen.state.actor}" if seen.state.actor else ""
     why = f": {seen.state.reason}" if seen.state.reason else ""
     until = f" until {moment(seen.state.until)}" if seen.state.until else ""
+    resume = f"queue.resume({str(seen.resource)!r})"
     advice = {
-        Word.CREDENTIALS_ERROR: "renew the credentials, then make it active again",
-        Word.DISABLED: "its work is kept; make it active again if it is to be served",
-    }.get(word, "its work is kept and served when it is active again")
+        State.CREDENTIALS_ERROR: f"renew its credentials, then {resume}",
+        State.RETIRING: "publish to another resource: this one takes no more work",
+        State.REMOVED: "publish to another resource: this one is gone",
+    }.get(state, f"when it may be served again: {resume}; its work is kept")
     return Verdict(word, f"it was set to {state.value}{by}{until}{why}", (advice,))
 
 
@@ -203,7 +205,7 @@ def _delayed(seen: ResourceFigures, wait: str) -> Verdict:
         attempts = seen.policy.retry.attempts
         return Verdict(
             Word.BACKING_OFF,
-            f"attempt {head.failed} of {attempts} of {head.type} failed; again {wait}{why}",
+            f"attempt {head.failed} of {attempts} at {head.type} failed; again {wait}{why}",
             ("look at the error; after the last attempt it goes to the dead letters",),
         )
     return Verdict(Word.IDLE, f"all its work is delayed; the next message is due {wait}")

@@ -8,9 +8,11 @@ from attention_queue.contract.codec import Table, override_to_table, policy_to_t
 from attention_queue.contract.figures import (
     Check,
     GroupFigures,
+    NextFigures,
     Overview,
     ResourceFigures,
     ResourceRow,
+    TokenFigures,
 )
 from attention_queue.core.insight import Status, Verdict
 from attention_queue.core.wording import END_OF_TIME
@@ -66,7 +68,6 @@ def request_word(row: ResourceRow) -> str | None:
 
 
 def resource_table(seen: ResourceFigures) -> Table:
-    head = seen.next
     return {
         "group": seen.group,
         "type": seen.type,
@@ -74,12 +75,7 @@ def resource_table(seen: ResourceFigures) -> Table:
         "tenant": seen.resource.tenant,
         "id": seen.resource.id,
         "at": seen.at.isoformat(),
-        "state": {
-            "state": seen.state.at(seen.at).value,
-            "reason": seen.state.reason,
-            "actor": seen.state.actor,
-            "until": _moment(seen.state.until),
-        },
+        "state": _state(seen),
         "plan": seen.plan,
         "policy": policy_to_table(seen.policy),
         "overrides": [override_to_table(override) for override in seen.overrides],
@@ -88,17 +84,31 @@ def resource_table(seen: ResourceFigures) -> Table:
         "oldest_seconds": seconds_since(seen.oldest, seen.at),
         "dead_letters": seen.dead,
         "request": _request(seen),
-        "tokens": [_token(seen, n) for n in range(len(seen.tokens))],
-        "next": head
-        and {
-            "id": head.id,
-            "type": head.type,
-            "enqueued": head.enqueued.isoformat(),
-            "due": _moment(head.due),
-            "failed": head.failed,
-            "crashes": head.crashes,
-            "error": head.error or None,
-        },
+        "tokens": [_token(token, seen.at) for token in seen.tokens],
+        "next": _next(seen.next),
+    }
+
+
+def _state(seen: ResourceFigures) -> Table:
+    return {
+        "state": seen.state.at(seen.at).value,
+        "reason": seen.state.reason,
+        "actor": seen.state.actor,
+        "until": _moment(seen.state.until),
+    }
+
+
+def _next(head: NextFigures | None) -> Table | None:
+    if head is None:
+        return None
+    return {
+        "id": head.id,
+        "type": head.type,
+        "enqueued": head.enqueued.isoformat(),
+        "due": _moment(head.due),
+        "failed": head.failed,
+        "crashes": head.crashes,
+        "error": head.error or None,
     }
 
 
@@ -115,14 +125,13 @@ def _request(seen: ResourceFigures) -> Table | None:
     }
 
 
-def _token(seen: ResourceFigures, n: int) -> Table:
-    token = seen.tokens[n]
+def _token(token: TokenFigures, now: datetime) -> Table:
     return {
         "slot": token.slot,
         "owner": token.owner,
         "fence": token.fence,
         "until": token.until.isoformat(),
-        "ended": token.until <= seen.at,
+        "ended": token.until <= now,
         "loaned": token.loaned,
     }
 
