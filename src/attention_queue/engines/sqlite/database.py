@@ -49,6 +49,7 @@ def connect(path: str) -> apsw.Connection:
         _check_file(path)
     with mapped(path):
         db = apsw.Connection(path)
+        _keep_plans(db)
         try:
             _migrate(db, path)
         except BaseException:
@@ -77,9 +78,18 @@ def reader(path: str) -> apsw.Connection:
     """A second, read-only view of a file that ``connect`` has made."""
     with mapped(path):
         db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+        _keep_plans(db)
         db.execute("PRAGMA busy_timeout = 30000")
         db.execute("PRAGMA cache_size = -8192")
     return db
+
+
+def _keep_plans(db: apsw.Connection) -> None:
+    """Plan each statement once, because the bundled SQLite (STAT4) plans joins anew at each value.
+
+    A join by keys costs 2 us so, and 10 us otherwise.
+    """
+    db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
 
 
 def _check_file(path: str) -> None:
