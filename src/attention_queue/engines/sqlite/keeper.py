@@ -17,6 +17,7 @@ from attention_queue.errors import EngineUnavailable
 from attention_queue.ports import Begun
 
 LONGEST = 1.0  # seconds between two looks at what is to be renewed, at most
+_HAIR = 0.001  # seconds: what is due so soon is renewed with the others
 
 
 class Renews(Protocol):
@@ -36,20 +37,25 @@ class _Held:
         self._clock = clock
         self._renewed: dict[Begun, float] = {}  # when it was asked for, not when it was answered
         self._asked = 0.0
+        self._looks_at = 0.0  # when the next look is
 
-    def add(self, begun: Begun) -> None:
-        self._renewed[begun] = handle_of(begun).started
+    def add(self, begun: Begun) -> bool:
+        """Whether the next look would come too late for it."""
+        self._renewed[begun] = started = handle_of(begun).started
+        return started + _third(begun) < self._looks_at
 
     def drop(self, begun: Begun) -> None:
         self._renewed.pop(begun, None)
 
-    def __bool__(self) -> bool:
-        return bool(self._renewed)
-
-    def look_in(self) -> float:
-        """Seconds until the next look: short leases are looked at often."""
-        thirds = [_third(begun) for begun in list(self._renewed)]
-        return min([LONGEST, *(third / 2 for third in thirds)])
+    def look_in(self) -> float | None:
+        """Seconds until the next look; None while there is nothing to look at."""
+        moments = [renewed + _third(begun) for begun, renewed in list(self._renewed.items())]
+        if not moments:
+            self._looks_at = float("inf")
+            return None
+        now = self._clock.monotonic()
+        self._looks_at = min([now + LONGEST, *moments])
+        return max(self._looks_at - now, 0.0)
 
     def due(self) -> list[Begun]:
         """Those at a third of their lease. One whose handler is stuck is let go, silently."""
@@ -57,7 +63,7 @@ class _Held:
         for begun, renewed in list(self._renewed.items()):
             if begun.lost or now >= begun.renew_before:
                 self.drop(begun)
-            elif now - renewed >= _third(begun) / 2:
+            elif now - renewed >= _third(begun) - _HAIR:
                 due.append(begun)
         self._asked = now
         return due
@@ -102,12 +108,12 @@ class LoopKeeper:
 
     def __init__(self, engine: Renews) -> None:
         self._engine, self._held = engine, _Held(engine.clock)
-        self._kept = asyncio.Event()
+        self._woken = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def keep(self, begun: Begun) -> None:
-        self._held.add(begun)
-        self._kept.set()
+        if self._held.add(begun):
+            self._woken.set()
 
     def drop(self, begun: Begun) -> None:
         self._held.drop(begun)
@@ -124,10 +130,7 @@ class LoopKeeper:
 
     async def _renew(self) -> None:
         while True:
-            if not self._held:
-                self._kept.clear()
-                await self._kept.wait()
-            await self._engine.clock.sleep(self._held.look_in())
+            await self._pause(self._held.look_in())
             if not (due := self._held.due()):
                 continue
             try:
@@ -135,20 +138,32 @@ class LoopKeeper:
             except EngineUnavailable:
                 self._held.unanswered()
 
+    async def _pause(self, seconds: float | None) -> None:
+        """So long, or until something is kept for which that is too long."""
+        self._woken.clear()
+        if seconds is None:
+            await self._woken.wait()
+            return
+        alarm = asyncio.get_running_loop().create_task(self._engine.clock.sleep(seconds))
+        alarm.add_done_callback(lambda alarm: None if alarm.cancelled() else self._woken.set())
+        try:
+            await self._woken.wait()
+        finally:
+            alarm.cancel()
+
 
 class ThreadKeeper:
     """Renews on a thread of its own: a handler that blocks the event loop does not stop it."""
 
     def __init__(self, engine: Renews) -> None:
         self._engine, self._held = engine, _Held(engine.clock)
-        self._kept, self._leave = threading.Event(), threading.Event()
+        self._woken, self._leave = threading.Event(), threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._renew, name="attn-keeper", daemon=True)
 
     def keep(self, begun: Begun) -> None:
-        self._held.add(begun)
-        if not self._kept.is_set():
-            self._kept.set()
+        if self._held.add(begun):
+            self._woken.set()
 
     def drop(self, begun: Begun) -> None:
         self._held.drop(begun)
@@ -160,17 +175,13 @@ class ThreadKeeper:
 
     async def __aexit__(self, *exc: object) -> None:
         self._leave.set()
-        self._kept.set()
+        self._woken.set()
         await asyncio.to_thread(self._thread.join)
 
     def _renew(self) -> None:
         while not self._leave.is_set():
-            if not self._held:
-                self._kept.clear()
-                if not self._held:  # one may have come before the clear
-                    self._kept.wait()
-                continue
-            self._leave.wait(self._held.look_in())
+            self._woken.wait(self._held.look_in())
+            self._woken.clear()  # before the look, so that what comes now is seen by the next
             if due := self._held.due():
                 self._try(due)
 
