@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
+from typing import Any
 
 from attention_queue.clock import Clock
 from attention_queue.contract import Delivery, Failure, Outcome, Reject, Retry
@@ -36,6 +39,12 @@ class Calls:
             self._threads = ThreadPoolExecutor(self._max_threads, "attn-handler")
         return self._threads
 
+    def let_go(self) -> None:
+        """A thread is stuck: later handlers get threads of their own, not what it leaves over."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=False)
+            self._threads = None
+
     def close(self) -> None:
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
@@ -63,8 +72,8 @@ class Call:
     """One call of one handler. ``cancel`` makes it a failed attempt, whatever it then says."""
 
     __slots__ = (
-        "_batch", "_begun", "_calls", "_failure", "_scope", "_service", "_task",
-        "let_go", "started", "timed_out",
+        "_batch", "_begun", "_calls", "_failure", "_scope", "_service", "_task", "_thread",
+        "started", "timed_out",
     )  # fmt: skip
 
     def __init__(
@@ -74,9 +83,9 @@ class Call:
         self._batch, self._scope = batch, scope
         self._task = asyncio.current_task()
         self._failure: Failure | None = None
+        self._thread: asyncio.Future[Any] | None = None
         self.started = calls.clock.monotonic()
         self.timed_out = False
-        self.let_go = False
 
     def time_out(self) -> None:
         """Called by the worker's watch: cancel the handler, not the cycle."""
@@ -91,70 +100,65 @@ class Call:
         if bus.wants(HandlerStarted):
             bus.emit(self._started_event())
         outcomes: Sequence[Outcome | None]
-        outcomes = [None] * len(self._batch) if handler is None else await self._guarded(handler)
+        outcomes = [None] * len(self._batch) if handler is None else await self._handle(handler)
         if bus.wants(HandlerEnded):
             bus.emit(self._ended_event(outcomes))
         return outcomes
 
-    async def _guarded(self, handler: Handler) -> Sequence[Outcome]:
-        count = len(self._batch)
-        try:
-            return await self._handle(handler)
-        except asyncio.CancelledError as exc:
-            if self._task is None or (self._task.cancelling() and not self.timed_out):
-                raise  # the worker leaves
-            failure = self._timeout_failure() if self.timed_out else failure_of(exc)
-        except Exception as exc:
-            failure = failure_of(exc)
-        self._failure = failure
-        return [Retry(failure=failure)] * count
-
     async def _handle(self, handler: Handler) -> Sequence[Outcome]:
-        try:
-            if handler.batch is not None:
-                return await self._handle_batch(handler)
-            result = await self._invoke(handler, self._batch)
-            return outcomes_of(result, 1)
-        except Undecodable as exc:
-            return [self._undecodable(exc)]
-        finally:
-            if self.timed_out:
-                self._absorb_cancel()
-
-    def _absorb_cancel(self) -> None:
-        """Our own cancellation is spent; a result that came in spite of it is too late."""
-        if self._task is not None:
-            self._task.uncancel()
-        raise asyncio.CancelledError("handler_timeout")
-
-    async def _handle_batch(self, handler: Handler) -> Sequence[Outcome]:
         """What cannot be decoded is set aside; its neighbours are handled."""
-        bad: dict[int, Outcome] = {}
+        refused: dict[int, Outcome] = {}
+        good: list[Delivery] = []
+        values: list[object] = []
         for n, each in enumerate(self._batch):
             try:
-                handler.decode(each.message)
+                values.append(handler.decode(each.message))
+                good.append(each)
             except Undecodable as exc:
-                bad[n] = self._undecodable(exc)
-        good = [each for n, each in enumerate(self._batch) if n not in bad]
-        handled: Sequence[Outcome] = []
-        if good:
-            try:
-                handled = outcomes_of(await self._invoke(handler, good), len(good))
-            except Exception as exc:
-                self._failure = failure_of(exc)
-                handled = [Retry(failure=self._failure)] * len(good)
-        rest = iter(handled)
-        return [bad[n] if n in bad else next(rest) for n in range(len(self._batch))]
+                refused[n] = self._undecodable(exc)
+            except Exception as exc:  # a validator of the application's own is broken
+                refused[n] = self._failed(failure_of(exc))
+        handled = iter(await self._guarded(handler, good, values) if good else ())
+        return [refused[n] if n in refused else next(handled) for n in range(len(self._batch))]
 
-    async def _invoke(self, handler: Handler, batch: Sequence[Delivery]) -> object:
+    async def _guarded(
+        self, handler: Handler, good: Sequence[Delivery], values: Sequence[object]
+    ) -> Sequence[Outcome]:
+        """Whatever the handler raises is a failed attempt, and what comes too late is one too."""
+        try:
+            result = await self._invoke(handler, good, values)
+            if not self.timed_out:
+                return outcomes_of(result, len(good))
+            failure = self._timeout_failure()
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as exc:  # SystemExit too: one handler does not end the worker
+            if self._is_leaving(exc):
+                raise
+            failure = self._timeout_failure() if self.timed_out else failure_of(exc)
+        if self.timed_out and self._task is not None:
+            self._task.uncancel()  # our own cancellation is spent
+        return [self._failed(failure)] * len(good)
+
+    def _is_leaving(self, error: BaseException) -> bool:
+        """Whether the worker has cancelled the cycle; a handler may raise the same by itself."""
+        return (
+            isinstance(error, asyncio.CancelledError)
+            and not self.timed_out
+            and (self._task is None or self._task.cancelling() > 0)
+        )
+
+    async def _invoke(
+        self, handler: Handler, good: Sequence[Delivery], values: Sequence[object]
+    ) -> object:
         context = Context(
             self._begun,
-            batch,
+            good,
             clock=self._calls.clock,
             queue=self._service.queue,
             scope=self._scope,
         )
-        arguments = handler.arguments(batch, context)
+        arguments = handler.arguments(values, context)
         if not self._service.middleware:
             if handler.is_async:
                 return await handler.call(*arguments)
@@ -172,13 +176,28 @@ class Call:
     async def _in_thread(self, handler: Handler, arguments: tuple[object, ...]) -> object:
         """A thread cannot be cancelled, so neither is the wait for it: the token stays ours."""
         loop = asyncio.get_running_loop()
-        running = loop.run_in_executor(self._calls.threads, partial(handler.call, *arguments))
+        work = partial(copy_context().run, _plain, handler.call, arguments)
+        self._thread = loop.run_in_executor(self._calls.threads, work)
         while True:
             try:
-                return await asyncio.shield(running)
+                result = await asyncio.shield(self._thread)
+                return await result if inspect.iscoroutine(result) else result
             except asyncio.CancelledError:
-                if not self.timed_out or running.cancelled():
+                if not self.timed_out or self._thread.cancelled():
                     raise
+
+    @property
+    def in_thread(self) -> bool:
+        """Whether the handler runs in a thread now; nothing can stop it there."""
+        return self._thread is not None and not self._thread.done()
+
+    @property
+    def type(self) -> str:
+        return self._batch[0].message.type
+
+    def _failed(self, failure: Failure) -> Retry:
+        self._failure = failure
+        return Retry(failure=failure)
 
     def _undecodable(self, error: Undecodable) -> Reject:
         self._failure = Failure("Undecodable", str(error)[:2_000])
@@ -206,6 +225,13 @@ class Call:
             self._calls.clock.monotonic() - self.started,
             self._failure,
         )
+
+
+def _plain(function: Callable[..., object], arguments: tuple[object, ...]) -> object:
+    try:
+        return function(*arguments)
+    except StopIteration as exc:  # no future can hold it: whoever waits would wait for ever
+        raise RuntimeError("the handler raised StopIteration") from exc
 
 
 def _word(outcome: Outcome | None) -> str:

@@ -11,27 +11,31 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
 
 from attention_queue.clock import Clock
 from attention_queue.contract import (
+    Admission,
     Admit,
     CycleEnd,
     Defer,
     Delivery,
     Discard,
+    Done,
     Hold,
     Order,
     Outcome,
+    Reject,
     ResourceState,
     Retry,
     State,
     Stop,
 )
 from attention_queue.contract.bus import Bus
+from attention_queue.contract.events import LoopFailed, TokenWasLost
 from attention_queue.core.call import Call, Calls
 from attention_queue.core.service import Service
 from attention_queue.core.verdict import settlement
@@ -79,6 +83,7 @@ class Cycle:
         self._outcomes: list[Settled] = []
         self._oldest_outcome = 0.0
         self._handled = 0
+        self._overrides: Mapping[str, object] = {}  # what admission said
 
     async def run(self) -> CycleEnd:
         """Serve the slice and say why it ended.
@@ -90,6 +95,7 @@ class Cycle:
             ending = await self._slice()
             await self._finish(ending)
         except TokenLost:
+            self._lose()
             return CycleEnd.TOKEN_LOST
         return ending.end
 
@@ -97,22 +103,60 @@ class Cycle:
         try:
             return await self._admission() or await self._scoped()
         except asyncio.CancelledError:
-            # The grace is over: what was not settled goes back without an attempt.
-            return Ending(end=CycleEnd.SHUTDOWN)
+            return await self._leave()
+        except TokenLost:
+            raise
+        except Exception as exc:  # the store, or a scope that does not close: blame no message
+            return self._broken("cycle", exc)
+
+    async def _leave(self) -> Ending:
+        """The grace is over: what was not settled goes back without an attempt.
+
+        A handler in a thread runs on, so its token is not given back: nobody else may be at work on
+        the resource before the lease has ended.
+        """
+        if self.call is not None and self.call.in_thread:
+            await self._settle(take=0)
+            raise asyncio.CancelledError
+        return Ending(end=CycleEnd.SHUTDOWN)
+
+    def _lose(self) -> None:
+        begun = self.begun
+        if not begun.lost:  # else the renewal has told it
+            begun.lost = True
+            self._bus.emit(TokenWasLost(begun.group, begun.resource, begun.token.fence))
+
+    def _broken(self, what: str, error: Exception) -> Ending:
+        text = f"{type(error).__name__}: {error}"
+        self._bus.emit(LoopFailed(what, text))
+        return _stopped(STOP_AFTER, f"{what}: {text}")
 
     async def _admission(self) -> Ending | None:
         """The application's own say, before its first message."""
         if self._service.admissions is None:
             return None
-        match await self._service.admissions.of(self.begun.resource, self._clock):
+        try:
+            answer = await self._service.admissions.of(self.begun.resource, self._clock)
+            return self._admit(answer)
+        except Exception as exc:
+            return self._broken("admit", exc)
+
+    def _admit(self, answer: Admission) -> Ending | None:
+        """Raises: TypeError, ContractError: Overrides that no policy can have."""
+        match answer:
             case Admit(overrides):
-                if overrides:
-                    self.begun.policy = replace(self.begun.policy, **overrides)  # type: ignore[arg-type]
+                self._overrides = overrides
+                self._override()
                 return None
             case Defer(until, reason):
                 return _stopped(until - self._clock.now(), reason)
             case Discard(reason):
                 return _stopped(DISCARDED_FOR, reason)
+        raise TypeError(f"admit: want Admit, Defer or Discard, got {answer!r:.80}")
+
+    def _override(self) -> None:
+        if self._overrides:
+            self.begun.policy = replace(self.begun.policy, **self._overrides)  # type: ignore[arg-type]
 
     async def _scoped(self) -> Ending:
         """The slice inside the application's scope, opened once: the shop's API session."""
@@ -122,7 +166,7 @@ class Cycle:
             try:
                 opened = await stack.enter_async_context(self._service.scope(self.begun.resource))
             except Exception as exc:  # no message is to blame for it
-                return _stopped(STOP_AFTER, f"cycle_scope: {type(exc).__name__}: {exc}")
+                return self._broken("cycle_scope", exc)
             return await self._serve(opened)
 
     async def _serve(self, scope: object) -> Ending:
@@ -134,12 +178,14 @@ class Cycle:
             batch = self._calls.batch(self._service, self._loan)
             self.call = self._calls.start(self._service, self.begun, batch, scope)
             outcomes = await self.call.outcomes()
-            timed_out, self.call = self.call.timed_out, None
-            if ending := self._record(batch, outcomes):
+            call, self.call = self.call, None
+            if ending := await self._record(batch, outcomes):
                 return ending
-            if timed_out:
+            if call.timed_out:
                 return Ending(end=CycleEnd.TIMEOUT)
-            if self._outcomes and self._clock.monotonic() - self._oldest_outcome > SETTLE_WITHIN:
+            # A slow one is likely to be followed by a slow one: do not let its outcome wait for it.
+            since = min(self._oldest_outcome, call.started)
+            if self._outcomes and self._clock.monotonic() - since > SETTLE_WITHIN:
                 await self._settle(take=0)
 
     async def _must_end(self) -> Ending | None:
@@ -149,8 +195,10 @@ class Cycle:
             raise TokenLost(begun.resource, begun.token.slot)
         if turn.leave:
             return Ending(end=CycleEnd.SHUTDOWN)
-        if self._engine.changed(begun) and await self._engine.reload(begun) is not State.ACTIVE:
-            return Ending(end=CycleEnd.STATE)
+        if self._engine.changed(begun):
+            if await self._engine.reload(begun) is not State.ACTIVE:
+                return Ending(end=CycleEnd.STATE)
+            self._override()
         if self._handled >= begun.policy.max_messages:
             return Ending(end=CycleEnd.MESSAGES)
         if not self._handled:
@@ -173,32 +221,43 @@ class Cycle:
         return Ending(end=CycleEnd.DRAINED)
 
     async def _settle(self, take: int) -> None:
-        outcomes, self._outcomes = self._outcomes, []
+        """Without an answer the outcomes stay, and the finish says them again."""
         taken = await self._engine.settle(
-            self.begun, outcomes, take=take, invite=self.turn.free_slots
+            self.begun, self._outcomes, take=take, invite=self.turn.free_slots
         )
+        self._outcomes = []
         self._loan.extend(taken)
 
-    def _record(
+    async def _record(
         self, batch: Sequence[Delivery], outcomes: Sequence[Outcome | None]
     ) -> Ending | None:
         """Note what became of each; an ending if the slice cannot go on after it."""
         if not self._outcomes:
             self._oldest_outcome = self._clock.monotonic()
-        strict = self.begun.policy.order is Order.STRICT
+        ending: Ending | None = None
+        gap = False
         for delivery, outcome in zip(batch, outcomes, strict=True):
-            if outcome is None:
-                unknown = self._service.unknown
-                self._outcomes.append((delivery, unknown))
-                hold = (unknown.retry_in, Hold.HEAD) if strict else (None, None)
-                return Ending(end=CycleEnd.UNKNOWN_TYPE, not_before=hold[0], hold=hold[1])
             if isinstance(outcome, Stop):
-                return self._stop(outcome)
-            self._handled += 1
-            settled = settlement(delivery, outcome, self.begun.policy, self._chance)
-            self._outcomes.append((delivery, settled))
-            if strict and isinstance(settled, Retry):
-                return Ending(end=CycleEnd.HEAD, not_before=settled.after, hold=Hold.HEAD)
+                ending, gap = ending or self._stop(outcome), True
+                continue
+            if gap:  # what is settled together must stand together: a run is deleted as one
+                await self._settle(take=0)
+                gap = False
+            ending = self._note(delivery, outcome) or ending
+        return ending
+
+    def _note(self, delivery: Delivery, outcome: Done | Retry | Reject | None) -> Ending | None:
+        strict = self.begun.policy.order is Order.STRICT
+        if outcome is None:
+            unknown = self._service.unknown
+            self._outcomes.append((delivery, unknown))
+            hold = (unknown.retry_in, Hold.HEAD) if strict else (None, None)
+            return Ending(end=CycleEnd.UNKNOWN_TYPE, not_before=hold[0], hold=hold[1])
+        self._handled += 1
+        settled = settlement(delivery, outcome, self.begun.policy, self._chance)
+        self._outcomes.append((delivery, settled))
+        if strict and isinstance(settled, Retry):
+            return Ending(end=CycleEnd.HEAD, not_before=settled.after, hold=Hold.HEAD)
         return None
 
     def _stop(self, stop: Stop) -> Ending:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from attention_queue.contract import Delivery, WorkMessage
+from attention_queue.contract import WorkMessage
 from attention_queue.contract.names import type_fault
 from attention_queue.core.context import Context
 from attention_queue.errors import ContractError
@@ -33,12 +34,9 @@ class Handler:
     wants_context: bool
     is_async: bool
 
-    def arguments(self, deliveries: Sequence[Delivery], context: Context) -> tuple[object, ...]:
-        """Raises ``Undecodable``, only for a single delivery: a batch is decoded before."""
-        if self.batch is None:
-            first: object = self.decode(deliveries[0].message)
-        else:
-            first = [self.decode(each.message) for each in deliveries]
+    def arguments(self, values: Sequence[object], context: Context) -> tuple[object, ...]:
+        """What to call it with, of the decoded payloads: one, or a list of them."""
+        first = values[0] if self.batch is None else list(values)
         return (first, context) if self.wants_context else (first,)
 
 
@@ -68,14 +66,8 @@ class Handlers:
 
 def _inspect(type: str, function: Callable[..., Any], batch: int | None) -> Handler:
     where = f"handler of {type!r} ({getattr(function, '__qualname__', function)})"
-    try:
-        hints = get_type_hints(function)
-    except NameError as exc:
-        raise ContractError(f"{where}: {exc}: annotate with types of the module") from exc
-    parameters = list(inspect.signature(function).parameters.values())
-    if not parameters or len(parameters) > 2:
-        raise ContractError(f"{where}: want (message) or (message, context)")
-    wanted = hints.get(parameters[0].name, dict)
+    parameters = _parameters(function, where)
+    wanted = _hints(function, where).get(parameters[0].name, dict)
     takes_list = get_origin(wanted) is list
     if takes_list:
         (wanted,) = get_args(wanted)
@@ -88,8 +80,37 @@ def _inspect(type: str, function: Callable[..., Any], batch: int | None) -> Hand
         decode=decoder(wanted, where),
         batch=batch,
         wants_context=len(parameters) == 2,
-        is_async=inspect.iscoroutinefunction(function),
+        is_async=inspect.iscoroutinefunction(_code_of(function)),
     )
+
+
+def _parameters(function: Callable[..., Any], where: str) -> list[inspect.Parameter]:
+    """Raises: ContractError: It cannot be called with one message, or a message and a context."""
+    every = inspect.signature(function).parameters.values()
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = [each for each in every if each.kind in positional]
+    named = [each for each in every if each.kind is inspect.Parameter.KEYWORD_ONLY]
+    if not 1 <= len(parameters) <= 2 or any(each.default is each.empty for each in named):
+        raise ContractError(f"{where}: want (message) or (message, context)")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ContractError(f"{where}: want a function without yield")
+    return parameters
+
+
+def _hints(function: Callable[..., Any], where: str) -> dict[str, Any]:
+    try:
+        return get_type_hints(_code_of(function))
+    except NameError as exc:
+        raise ContractError(f"{where}: {exc}: annotate with types of the module") from exc
+
+
+def _code_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What holds the annotations: of a partial its function, of an object its ``__call__``."""
+    while isinstance(function, partial):
+        function = function.func
+    if inspect.isroutine(function):
+        return function
+    return type(function).__call__
 
 
 def decoder(wanted: Any, where: str) -> Decode:
