@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -21,7 +21,7 @@ from attention_queue.contract import Priority, Resource, WorkMessage, new_id
 from attention_queue.contract.messages import MAX_PAYLOAD
 from attention_queue.contract.untrusted_json import check_json
 from attention_queue.errors import ContractError, InvalidMessage
-from attention_queue.ports import Engine
+from attention_queue.ports import Put
 
 BATCH = 500  # messages in one transaction
 MAX_LINE = MAX_PAYLOAD + 4096  # bytes
@@ -53,10 +53,11 @@ class Bulk:
     priority: Priority | None = None
     report: Report = field(default_factory=Report)
 
-    async def publish(self, engine: Engine, group: str) -> Report:
+    def publish(self, put: Callable[[Sequence[WorkMessage]], Put]) -> Report:
         """Publish what is good; a bad line is told on stderr and costs no other line anything.
 
         Lines without an id get a new one: after a failure only lines with ids can be repeated.
+        Not a coroutine, so that an interrupt ends the wait for a line that does not come.
         """
         with _opened(self.source) as (file, size), self._progress(size) as (progress, task):
             batch: list[tuple[int, WorkMessage]] = []
@@ -65,10 +66,10 @@ class Bulk:
                 if message is not None:
                     batch.append((number, message))
                 if len(batch) == BATCH:
-                    await self._put(progress, engine, group, batch)
+                    self._put(progress, put, batch)
                     batch = []
                 progress.update(task, advance=len(line))
-            await self._put(progress, engine, group, batch)
+            self._put(progress, put, batch)
         return self.report
 
     def _read(self, progress: Progress, number: int, line: bytes) -> WorkMessage | None:
@@ -96,22 +97,25 @@ class Bulk:
         except InvalidMessage as error:
             raise ContractError(f"$.{error.field}: {error.why}") from None
 
-    async def _put(
-        self, progress: Progress, engine: Engine, group: str, batch: list[tuple[int, WorkMessage]]
+    def _put(
+        self,
+        progress: Progress,
+        put: Callable[[Sequence[WorkMessage]], Put],
+        batch: list[tuple[int, WorkMessage]],
     ) -> None:
         if not batch:
             return
         try:
-            put = await engine.put(group, [message for _, message in batch])
+            done = put([message for _, message in batch])
         except ContractError as error:
             if len(batch) == 1:
                 self._refuse(progress, batch[0][0], f"$.resource: {error}")
                 return
             for each in batch:  # one of them spoiled it for all
-                await self._put(progress, engine, group, [each])
+                self._put(progress, put, [each])
         else:
-            self.report.stored += put.stored
-            self.report.duplicates += put.duplicates
+            self.report.stored += done.stored
+            self.report.duplicates += done.duplicates
 
     def _refuse(self, progress: Progress, number: int, why: str) -> None:
         self.report.refused += 1

@@ -29,6 +29,7 @@ def program() -> App:
         result_action="return_value",
         exit_on_error=False,
         print_error=False,
+        suppress_keyboard_interrupt=False,
     )
     for name, (group, target, text) in _COMMANDS.items():
         app.command(target, name=name, group=group, help=text)

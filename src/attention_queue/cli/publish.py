@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
@@ -22,7 +22,9 @@ from attention_queue.contract.messages import MAX_PAYLOAD
 from attention_queue.contract.units import read_duration
 from attention_queue.contract.untrusted_json import check_json
 from attention_queue.errors import ContractError
-from attention_queue.ports import Engine, Group
+from attention_queue.ports import Group, Put
+
+Putting = Callable[[Sequence[WorkMessage]], Put]
 
 Target = Annotated[
     str | None, Parameter(help="tenant/id; or - for NDJSON on stdin.", allow_leading_hyphen=True)
@@ -72,9 +74,10 @@ def publish(
         if (resource not in (None, "-")) or type or payload or id:
             raise Leave(Exit.USAGE, "--bulk reads resource, type, payload and id from its lines")
         lines = Bulk(bulk or "-", delay=_delay(delay), priority=_priority(priority))
-        return _finish(asyncio.run(_publish_many(url, group, lines)), output)
+        return _finish(_publish_many(url, group, lines), output)
     message = _message(resource, type, payload, id, delay, priority)
-    name, stored = asyncio.run(_publish_one(url, group, message))
+    with _opened(url, group) as (name, put):
+        stored = put((message,)).stored
     data: dict[str, object] = {"id": message.id, "group": name, "stored": bool(stored)}
     print_one(output, data, message.id)
     if not stored:
@@ -124,34 +127,34 @@ def _body(payload: str | None) -> bytes:
             return payload.encode("utf-8", "surrogateescape")
 
 
-async def _publish_one(url: str | None, group: str | None, message: WorkMessage) -> tuple[str, int]:
-    async with _open(url, group) as (engine, name):
-        put = await engine.put(name, (message,))
-    return name, put.stored
-
-
-async def _publish_many(url: str | None, group: str | None, bulk: Bulk) -> Report:
-    async with _open(url, group) as (engine, name):
-        return await bulk.publish(engine, name)
-
-
-@asynccontextmanager
-async def _open(url: str | None, group: str | None) -> AsyncIterator[tuple[Engine, str]]:
-    """The engine and the group; a group that is not there yet is made with the plans it has."""
-    settings = config.load({"url": url})
-    there = await _groups(settings.url)
-    name = group or (there[0] if len(there) == 1 else None)
-    if name is None:
-        names = there or ["marketplace"]
-        raise Leave(Exit.USAGE, f"which group? add --group {' or --group '.join(names)}")
-    engine = app.open_engine(settings.url)
+def _publish_many(url: str | None, group: str | None, bulk: Bulk) -> Report:
     try:
-        if name not in there:
-            plans = settings.groups.get(name, PLANS)
-            await engine.open_group(Group(name=name, plans=plans, default_plan=plans[0].name))
-        yield engine, name
-    finally:
-        await engine.close()
+        with _opened(url, group) as (_, put):
+            return bulk.publish(put)
+    except KeyboardInterrupt:
+        stored = f"{bulk.report.stored:,} stored before that"
+        raise Leave(Exit.INTERRUPTED, f"interrupted; {stored}") from None
+
+
+@contextmanager
+def _opened(url: str | None, group: str | None) -> Iterator[tuple[str, Putting]]:
+    """The group and how to put messages into it; one that is not there yet is made."""
+    settings = config.load({"url": url})
+    with asyncio.Runner() as runner:
+        there = runner.run(_groups(settings.url))
+        name = group or (there[0] if len(there) == 1 else None)
+        if name is None:
+            names = there or ["marketplace"]
+            raise Leave(Exit.USAGE, f"which group? add --group {' or --group '.join(names)}")
+        engine = app.open_engine(settings.url)
+        try:
+            if name not in there:
+                plans = settings.groups.get(name, PLANS)
+                made = Group(name=name, plans=plans, default_plan=plans[0].name)
+                runner.run(engine.open_group(made))
+            yield name, lambda messages: runner.run(engine.put(name, messages))
+        finally:
+            runner.run(engine.close())
 
 
 async def _groups(url: str) -> list[str]:

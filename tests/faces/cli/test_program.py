@@ -1,0 +1,52 @@
+"""The commands as a list, their errors and their exit codes."""
+
+from __future__ import annotations
+
+import pytest
+
+from faces.cli.conftest import Cli
+
+COMMANDS = (
+    ("worker",), ("publish",), ("status",), ("ls",), ("show",), ("explain",), ("doctor",),
+    ("config",), ("config", "show"), ("db",), ("db", "migrate"), ("db", "status"), ("db", "sql"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_explains_itself(cli: Cli, command: tuple[str, ...]) -> None:
+    ran = cli(*command, "--help")
+
+    assert ran.code == 0
+    assert f"Usage: attn {' '.join(command)}" in ran.out
+
+
+def test_the_list_shows_every_command(cli: Cli) -> None:
+    out = cli("--help").out
+
+    assert all(f"{command[0]} " in out for command in COMMANDS)
+    assert "demo " in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("statsu",), "attn: no command 'statsu'; did you mean status?\n"),
+        (("db", "migrat"), "attn: no command 'migrat'; did you mean migrate?\n"),
+        (("xyzzy",), "attn: no command 'xyzzy'; there are demo, worker, publish, "),
+        (("status", "--colour"), "see attn status --help"),
+        (("status", "-o", "yaml"), "see attn status --help"),
+        (("ls", "--limit", "many"), "see attn ls --help"),
+        (("ls", "--limit", "0"), "--limit: want at least 1, got 0"),
+        (("show",), "see attn show --help"),
+        (("worker",), "attn: which application? attn worker package.module:queue\n"),
+        (("worker", "a:b", "--slots", "0"), "slots: want a whole number of at least 1"),
+    ],
+)
+def test_a_slip_is_a_usage_error_that_says_what_would_be_right(
+    cli: Cli, arguments: tuple[str, ...], said: str
+) -> None:
+    ran = cli(*arguments)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+    assert "Traceback" not in ran.err
