@@ -12,7 +12,7 @@ from attention_queue import config
 from attention_queue.clock import Clock, SystemClock
 from attention_queue.contract.bus import Bus
 from attention_queue.contract.figures import Check, Schema
-from attention_queue.engines.sqlite import SqliteEngine, checks, database
+from attention_queue.engines.sqlite import SqliteEngine, checks, database, memory
 from attention_queue.engines.sqlite.insight import SqliteInsight
 from attention_queue.errors import InvalidApp, InvalidUrl
 from attention_queue.ports import Engine, Insight
@@ -48,6 +48,11 @@ def open_insight(url: str, clock: Clock | None = None) -> Insight:
     if path == database.MEMORY:
         raise InvalidUrl(url, "what is in memory is seen by its own process only")
     return SqliteInsight(path, clock or SystemClock())
+
+
+def open_in_memory(clock: Clock, bus: Bus) -> tuple[Engine, Insight]:
+    """An engine of which nothing is left, and a look at it; close the engine first."""
+    return memory.open_in_memory(clock, bus)
 
 
 def sqlite_path(url: str) -> str:

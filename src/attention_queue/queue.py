@@ -58,13 +58,7 @@ class AttentionQueue:
         clock: Clock | None = None,
         bus: Bus | None = None,
     ) -> None:
-        for word, text in (("group", name), ("type", type)):
-            if why := word_fault(text):
-                raise ContractError(f"{word} {text!r}: {why}")
-        if register not in ("auto", "explicit"):
-            raise ContractError(f'register: want "auto" or "explicit", got {register!r}')
-        if maintenance not in ("accept", "refuse"):
-            raise ContractError(f'maintenance: want "accept" or "refuse", got {maintenance!r}')
+        _check_words(name, type, register, maintenance)
         names = tuple(plan.name for plan in plans)
         default = default_plan or (names[0] if names else "")
         if default not in names:
@@ -83,6 +77,7 @@ class AttentionQueue:
         self.loop: asyncio.AbstractEventLoop | None = None  # the one on which it is open
         self._engine: Engine | None = None
         self._owns_engine = False
+        self._own = (self.clock, self.bus)  # those of an engine that it joins replace them
 
     # What the application says.
 
@@ -251,17 +246,21 @@ class AttentionQueue:
         """Open the engine of ``url``, or join one that somebody else closes."""
         if self._engine is not None:
             raise ContractError(f"group {self.name!r} is open already")
-        if engine is None:
-            ours = app.open_engine(self.url or app.configured_url(), self.clock, self.bus)
-            self._engine, self._owns_engine = ours, True
-        else:
-            self._engine, self._owns_engine = engine, False
-            self.clock, self.bus = engine.clock, engine.bus
+        self._engine = engine or app.open_engine(
+            self.url or app.configured_url(), self.clock, self.bus
+        )
+        self._owns_engine = engine is None
+        self.clock, self.bus = self._engine.clock, self._engine.bus
         self.loop = asyncio.get_running_loop()
-        await self._engine.open_group(self.service.group)
+        try:
+            await self._engine.open_group(self.service.group)
+        except BaseException:
+            await self.close()
+            raise
 
     async def close(self) -> None:
         engine, self._engine, self.loop = self._engine, None, None
+        self.clock, self.bus = self._own
         if engine is not None and self._owns_engine:
             await engine.close()
 
@@ -276,6 +275,16 @@ class AttentionQueue:
         """A worker that serves this open group, and others on the same engine."""
         services = [self.service, *(other.service for other in others)]
         return AttentionWorker(self.engine, services, clock=self.clock, bus=self.bus, **options)
+
+
+def _check_words(name: str, type: str, register: str, maintenance: str) -> None:
+    for word, text in (("group", name), ("type", type)):
+        if why := word_fault(text):
+            raise ContractError(f"{word} {text!r}: {why}")
+    if register not in ("auto", "explicit"):
+        raise ContractError(f'register: want "auto" or "explicit", got {register!r}')
+    if maintenance not in ("accept", "refuse"):
+        raise ContractError(f'maintenance: want "accept" or "refuse", got {maintenance!r}')
 
 
 def _resource(resource: Resource | str) -> Resource:
