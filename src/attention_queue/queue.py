@@ -59,17 +59,13 @@ class AttentionQueue:
         bus: Bus | None = None,
     ) -> None:
         _check_words(name, type, register, maintenance)
-        names = tuple(plan.name for plan in plans)
-        default = default_plan or (names[0] if names else "")
-        if default not in names:
-            raise UnknownPlan(name, default, names)
         self.name, self.url = name, url
         self.clock, self.bus = clock or SystemClock(), bus or Bus()
         group = Group(
             name=name,
             type=type,
             plans=tuple(plans),
-            default_plan=default,
+            default_plan=_default(name, plans, default_plan),
             register_unknown=register == "auto",
             refuse_in_maintenance=maintenance == "refuse",
         )
@@ -285,6 +281,14 @@ def _check_words(name: str, type: str, register: str, maintenance: str) -> None:
         raise ContractError(f'register: want "auto" or "explicit", got {register!r}')
     if maintenance not in ("accept", "refuse"):
         raise ContractError(f'maintenance: want "accept" or "refuse", got {maintenance!r}')
+
+
+def _default(group: str, plans: Sequence[Plan], name: str | None) -> str:
+    names = tuple(plan.name for plan in plans)
+    default = name or (names[0] if names else "")
+    if default not in names:
+        raise UnknownPlan(group, default, names)
+    return default
 
 
 def _resource(resource: Resource | str) -> Resource:
