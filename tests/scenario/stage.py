@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from attention_queue import AttentionQueue
 from scenario import processes
 from scenario.processes import Running
 from scenario.victim import queue_for
 from scenario.witness import Witness
-
-from attention_queue import AttentionQueue
 
 
 class Stage:

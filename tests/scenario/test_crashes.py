@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 
 import pytest
+
 from scenario.processes import assert_at_rest
 from scenario.stage import Stage
 

@@ -75,3 +75,19 @@ async def test_a_message_that_kills_its_process_is_set_aside_and_its_neighbours_
     assert dead == [("poison", "poison", 3)]
     assert codes == [9, 9, 9, 9, 0]  # a death that made it a suspect, three that were charged
     assert_at_rest(stage.path)
+
+
+async def test_a_handler_that_outlasts_its_lease_many_times_is_delivered_once(
+    stage: Stage,
+) -> None:
+    """Renewed, not guessed: no second delivery by age alone (kombu#337, hexpm#1825)."""
+    async with stage.queue() as queue:
+        await queue.publish("t/a", "work", {}, id="long")
+    workers = [await stage.start("worker", work=2.5, lease=0.4) for _ in range(2)]
+
+    await stage.witness.until_effects(["long"])
+    codes = [await worker.leave() for worker in workers]
+
+    assert codes == [0, 0]
+    assert stage.witness.entered == ["long"]
+    assert_at_rest(stage.path)

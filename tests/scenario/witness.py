@@ -1,7 +1,7 @@
 """Sees from outside what handlers do, whatever happens to their processes.
 
-A handler holds a connection while it runs; the kernel closes it on SIGKILL. So the witness knows the
-true concurrency and the true order of effects without asking any store of ours.
+A handler holds a connection while it runs; the kernel closes it on SIGKILL. So the witness knows
+the true concurrency and the true order of effects without asking any store of ours.
 """
 
 from __future__ import annotations
