@@ -166,12 +166,7 @@ class Claim:
         text = write_ranges(ranges).decode()
         tx.run("grant", record.rid, slot, self.want.owner, fence, until_ms, text)
         ends = min([until_ms, *(row[2] for row in tokens)])
-        if len(tokens) + 1 >= policy.max_consumers:
-            tx.run("park", ends, ends, Hold.BUSY.value, record.rid)
-        elif record.backlog > policy.max_messages * (len(tokens) + 1) and free > 1:
-            tx.run("to_tail", tx.next(), tx.now_ms, int(policy.priority), record.rid)
-        else:
-            tx.run("wait_until", ends, record.rid)
+        self._leave_request(tx, record, len(tokens) + 1, ends, free)
         waited = max(tx.now_ms - since_ms, 0) / 1000
         self.events.append(
             CycleStarted(record.group, record.resource, record.plan, slot, fence, len(rows), waited)
@@ -189,6 +184,18 @@ class Claim:
             waited=waited,
             backlog=record.backlog,
         )
+
+    def _leave_request(
+        self, tx: Transaction, record: Record, tokens: int, ends: int, free: int
+    ) -> None:
+        """The request stays: full, it waits for a release or the first lease end; else for more."""
+        policy = record.policy
+        if tokens >= policy.max_consumers:
+            tx.run("park", ends, ends, Hold.BUSY.value, record.rid)
+        elif record.backlog > policy.max_messages * tokens and free > 1:
+            tx.run("to_tail", tx.next(), tx.now_ms, int(policy.priority), record.rid)
+        else:
+            tx.run("wait_until", ends, record.rid)
 
     def _discard(self, tx: Transaction, record: Record) -> Declined:
         until = record.state_until_ms
