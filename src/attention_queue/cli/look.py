@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from datetime import datetime
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -13,6 +12,7 @@ from attention_queue.cli import cards
 from attention_queue.cli.exits import Exit, Leave
 from attention_queue.cli.found import group_of, looking, resource_of
 from attention_queue.cli.output import GroupName, Output, Url, print_many, print_one, talk
+from attention_queue.clock import SystemClock
 from attention_queue.contract import Resource
 from attention_queue.contract.figures import Overview, ResourceFigures, ResourceFilter, ResourceRow
 from attention_queue.core import insight as model
@@ -51,8 +51,8 @@ def ls(
         raise Leave(Exit.USAGE, f"--limit: want at least 1, got {limit}")
     wanted = read_filter(filter, busy=busy)
     start = Resource.parse(after) if after else None
-    rows, now = asyncio.run(_list(url, group, wanted, start, limit + 1))
-    shown = rows[:limit]
+    rows = asyncio.run(_list(url, group, wanted, start, limit + 1))
+    shown, now = rows[:limit], SystemClock().now()
     data = [tables.row_table(row, now) for row in shown]
     print_many(output, data, cards.resources(shown, now))
     if len(rows) > limit:
@@ -94,11 +94,10 @@ async def _resource(url: str | None, text: str, group: str | None) -> ResourceFi
 
 async def _list(
     url: str | None, group: str | None, wanted: ResourceFilter, after: Resource | None, limit: int
-) -> tuple[list[ResourceRow], datetime]:
+) -> list[ResourceRow]:
     async with looking(url) as insight:
         name = await group_of(insight, group)
-        now = (await insight.overview()).at
-        return await _pages(insight, name, wanted, after, limit), now
+        return await _pages(insight, name, wanted, after, limit)
 
 
 async def _pages(

@@ -181,8 +181,10 @@ def _in_line(seen: ResourceFigures) -> Verdict:
             f"it has been in line for {duration(waited)} and no worker holds any token",
             ("start a worker: attn worker your_module:queue",),
         )
-    before = f"{request.ahead:,}" if request.ahead < AHEAD_COUNTED else f"{AHEAD_COUNTED:,} or more"
-    turn = "it is next" if not request.ahead else f"{before} requests are before it"
+    turn = "it is next"
+    if request.ahead:
+        more = " or more" if request.ahead >= AHEAD_COUNTED else ""
+        turn = f"{request.ahead:,}{more} {plural(request.ahead, 'request')} before it"
     return Verdict(
         Word.WAITING_TURN,
         f"in line for {duration(waited)} in the lane {request.priority.name.lower()}; {turn}",
