@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from attention_queue.clock import from_ms
-from attention_queue.contract import Hold, Priority, State, Token
+from attention_queue.contract import Delivery, Hold, Priority, State, Token
 from attention_queue.contract.events import (
     CycleStarted,
     DeadLettered,
@@ -159,28 +159,40 @@ class Claim:
         probes: str | None,
         free: int,
     ) -> Begun:
-        policy = record.policy
         slot = next(n for n in range(len(tokens) + 1) if n not in {row[0] for row in tokens})
-        fence, until_ms = tx.next(), tx.now_ms + policy.lease // MS
+        fence, until_ms = tx.next(), tx.now_ms + record.policy.lease // MS
         ranges, loan = lend(rows, loan_of(tokens), record.resource)
         text = write_ranges(ranges).decode()
         tx.run("grant", record.rid, slot, self.want.owner, fence, until_ms, text)
         ends = min([until_ms, *(row[2] for row in tokens)])
         self._leave_request(tx, record, len(tokens) + 1, ends, free)
+        token = Token(record.resource, slot, self.want.owner, fence, from_ms(until_ms))
+        handle = Handle(record, len(rows), probes, self.version, self.started)
         waited = max(tx.now_ms - since_ms, 0) / 1000
-        self.events.append(
-            CycleStarted(record.group, record.resource, record.plan, slot, fence, len(rows), waited)
-        )
+        return self._begun(record, token, loan, handle, extra=bool(tokens), waited=waited)
+
+    def _begun(
+        self,
+        record: Record,
+        token: Token,
+        loan: list[Delivery],
+        handle: Handle,
+        *,
+        extra: bool,
+        waited: float,
+    ) -> Begun:
+        names = (record.group, record.resource, record.plan)
+        self.events.append(CycleStarted(*names, token.slot, token.fence, len(loan), waited))
         return Begun(
             group=record.group,
             resource=record.resource,
             plan=record.plan,
-            policy=policy,
+            policy=record.policy,
             routing=record.routing,
-            token=Token(record.resource, slot, self.want.owner, fence, from_ms(until_ms)),
+            token=token,
             loan=loan,
-            handle=Handle(record, len(rows), probes, self.version, self.started),
-            extra=bool(tokens),
+            handle=handle,
+            extra=extra,
             waited=waited,
             backlog=record.backlog,
         )
