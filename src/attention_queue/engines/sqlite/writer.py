@@ -194,6 +194,10 @@ class ThreadWriter:
                 self._queue.put([])
 
     async def close(self) -> None:
+        """After all that was asked for on this loop; what other threads ask for is refused."""
+        loop = asyncio.get_running_loop()
+        if loop in self._turns:
+            self._hand_over(loop)
         with self._lock:
             first, self._closed = not self._closed, True
             if first:
@@ -215,7 +219,7 @@ class ThreadWriter:
         turn.append(waiting)
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
-        turn = self._turns.pop(loop)
+        turn = self._turns.pop(loop, [])
         try:
             for first in range(0, len(turn), GROUP):
                 self._submit(turn[first : first + GROUP])
