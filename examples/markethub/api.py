@@ -54,6 +54,7 @@ async def serving(publish: Publish) -> AsyncIterator[int]:
     server = uvicorn.Server(uvicorn.Config(api(publish), log_level="warning", lifespan="off"))
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as door:
         door.bind(("127.0.0.1", 0))
+        door.listen()
         async with asyncio.TaskGroup() as group:
             group.create_task(server.serve(sockets=[door]))
             yield door.getsockname()[1]

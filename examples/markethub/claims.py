@@ -4,7 +4,6 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -24,7 +23,7 @@ class Tally:
         self._file, self._rest, self.integrator = path.open("rb"), b"", integrator
         self.waits: dict[str, dict[str, float]] = defaultdict(dict)  # by shop and task, in order
         self.slices: list[Slice] = []
-        self.counts: Counter[str] = Counter()
+        self.counts = Counter({"slices": 0, "requests wasted": 0})
 
     def read(self) -> None:
         *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
@@ -36,6 +35,7 @@ class Tally:
                     self.waits[shop][task] = started - self.integrator.sent[task]
                 case ["slice", shop, began, waited]:
                     self.slices.append((began, waited, shop))
+                    self.counts["slices"] += 1
                 case ["count", what, number]:
                     self.counts[what] += number
 
@@ -50,7 +50,7 @@ class Tally:
         return [w for id in self.waits if shops[id].kind == kind for w in self.waits[id].values()]
 
 
-class Claim(NamedTuple):
+class Claim(msgspec.Struct):
     text: str
     numbers: str
     held: bool

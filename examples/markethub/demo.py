@@ -9,16 +9,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import msgspec
 from rich.console import Console
 
 from attention_queue import ResourceState, State
 from attention_queue.contract.events import Published
 from markethub.api import Publish, serving
-from markethub.claims import Tally, judge
+from markethub.claims import Tally
 from markethub.hub import onboard, queue
 from markethub.integrator import EXPIRED, MOVING, NOISY, Integrator
-from markethub.screen import Screen, summary, table
+from markethub.screen import Screen, report
 from markethub.shared_queue import SharedQueue
 
 PATIENCE = 50  # seconds; a run that takes longer is ended, and its claims fail
@@ -135,8 +134,4 @@ def main(*, db: Path | None = None, quick: bool = False, json: bool = False) -> 
         screen = Screen(console, "The same load in one shared queue: 1 worker with 16 slots")
         theirs = Run(folder / "theirs", Integrator(*size), screen)
         asyncio.run(shared(theirs, folder / "theirs.db"))
-    claims = judge(ours.tally, theirs.tally)
-    console.print(table(ours.tally, theirs.tally), summary(claims, ours.tally))
-    if json:
-        print(msgspec.json.encode({"claims": claims, "counts": ours.tally.counts}).decode())
-    return 0 if all(claim.held for claim in claims) else 1
+    return report(ours.tally, theirs.tally, console, json=json)

@@ -20,23 +20,24 @@ from attention_queue import (
 )
 from markethub.outside import LIMITS, call, marketplace_of
 
+Text = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=0)]
 
 
 class OrderPlaced(Struct, tag_field="type", tag="order.placed"):
-    id: str
+    id: Text
     lines: Count
 
 
 class StockUpdated(Struct, tag_field="type", tag="stock.updated"):
-    id: str
-    sku: str
+    id: Text
+    sku: Text
     quantity: Count
 
 
 class PriceChanged(Struct, tag_field="type", tag="price.changed"):
-    id: str
-    sku: str
+    id: Text
+    sku: Text
     cents: Count
 
 

@@ -2,11 +2,12 @@
 
 import time
 
+import msgspec
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from markethub.claims import Claim, Tally, percentile
+from markethub.claims import Tally, judge, percentile
 
 
 class Screen:
@@ -44,11 +45,15 @@ def table(*tallies: Tally) -> Table:
     return result
 
 
-def summary(claims: list[Claim], *tallies: Tally) -> Table:
-    grid = Table.grid(padding=(0, 2))
-    for what, number in sorted(tallies[0].counts.items()):
+def report(ours: Tally, theirs: Tally, console: Console, *, json: bool) -> int:
+    """Print the figures and the claims; 0 if all of them held."""
+    claims, grid = judge(ours, theirs), Table.grid(padding=(0, 2))
+    for what, number in sorted(ours.counts.items()):
         grid.add_row(f"{number:,}", what)
     for claim in claims:
         word = "[green]ok[/]" if claim.held else "[bold red]FAILED[/]"
         grid.add_row(word, f"{claim.text}\n[dim]{claim.numbers}[/]")
-    return grid
+    console.print(table(ours, theirs), grid)
+    if json:
+        print(msgspec.json.encode({"claims": claims, "counts": ours.counts}).decode())
+    return 0 if all(claim.held for claim in claims) else 1

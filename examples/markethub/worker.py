@@ -22,8 +22,9 @@ if __name__ == "__main__":
     on = queue.bus.on
     on(events.WorkerStarted, lambda e: write("count", "workers started", 1))
     on(events.CycleStarted, lambda e: write("slice", e.resource.id, time.time(), e.waited))
-    on(events.CycleFinished, lambda e: write("count", "republished", int(e.republished)))
-    on(events.RequestWasted, lambda e: write("count", "wasted", 1))
+    on(events.CycleFinished, lambda e: write("count", "requests republished", int(e.republished)))
+    on(events.RequestWasted, lambda e: write("count", "requests wasted", 1))
     on(events.RequestBlocked, lambda e: write("count", f"blocked by {e.why.value}", 1))
-    on(events.RequestDiscarded, lambda e: write("count", f"held in {e.state.value}", 1))
+    on(events.RequestDiscarded, lambda e: write("count", f"not served: {e.state.value}", 1))
+    on(events.StateChanged, lambda e: write("count", f"moved to {e.state.value}", 1))
     asyncio.run(serve(sys.argv[1], int(sys.argv[2])))
