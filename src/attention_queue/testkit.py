@@ -98,6 +98,7 @@ class Attn:
     async def advance(self, by: timedelta) -> None:
         """Move the clock, waking each sleeper at its own moment, in order."""
         left = by.total_seconds()
+        await _come_to_rest()
         while (wake := self.clock.next_wake()) is not None and wake <= left:
             self.clock.advance(timedelta(seconds=wake))
             left -= wake
