@@ -318,9 +318,11 @@ LEFT JOIN attention a ON a.rid = r.rid
 WHERE r.rid = ?
 
 -- name: ended_tokens
--- Tokens that ended long ago and that no claim has found, with a request that is not due.
+-- Tokens that ended long ago and that no claim has found, with a request that is not due. What is
+-- held for another reason than them waits for the end of that.
 SELECT t.rid FROM token t LEFT JOIN attention a ON a.rid = t.rid
-WHERE t.until_ms < ? AND (a.rid IS NULL OR a.due_ms > t.until_ms + ?)
+WHERE t.until_ms < ?
+  AND (a.rid IS NULL OR (a.due_ms > t.until_ms + ? AND coalesce(a.hold_why, 'busy') = 'busy'))
 GROUP BY t.rid LIMIT ?
 
 -- name: longest_ready

@@ -37,7 +37,7 @@ def _fault(tx: Transaction, rid: int) -> str | None:
     _gid, _lane, due_ms, hold_why, _backlog = row
     if due_ms is None:
         return "work_without_request"
-    if state_at(state[0], state[1], tx.now_ms) is not State.ACTIVE or due_ms == 0:
+    if state_at(state[0], state[1], tx.now_ms) is not State.ACTIVE or due_ms <= tx.now_ms:
         return None
     if hold_why == Hold.STATE.value:
         return "held_though_active"
