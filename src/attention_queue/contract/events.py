@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
+import msgspec
+
 from attention_queue.contract.outcome import CycleEnd, Failure, Hold
 from attention_queue.contract.resource import Resource
 from attention_queue.contract.state import State
@@ -83,8 +85,7 @@ class HandlerStarted:
     waited: float  # since the first was published
 
 
-@dataclass(frozen=True, slots=True)
-class HandlerEnded:
+class HandlerEnded(msgspec.Struct, frozen=True):  # made for every message: a fifth of the time
     name: ClassVar[str] = "handler.ended"
     group: str
     resource: Resource
@@ -93,6 +94,8 @@ class HandlerEnded:
     outcomes: tuple[str, ...]  # done, retry, reject, stop, unknown; one per message
     duration: float
     failure: Failure | None = None
+    plan: str = ""
+    waited: float = 0.0  # from the publish of the first to the start
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,14 +216,19 @@ class Call:
         )
 
     def _ended_event(self, outcomes: Sequence[Outcome | None]) -> HandlerEnded:
+        first, clock = self._batch[0], self._calls.clock
+        duration = clock.monotonic() - self.started
+        latency = (clock.now_ms() - first.enqueued_ms) / 1000
         return HandlerEnded(
             self._begun.group,
             self._begun.resource,
-            self._batch[0].message.type,
-            tuple(each.message.id for each in self._batch),
-            tuple(_word(outcome) for outcome in outcomes),
-            self._calls.clock.monotonic() - self.started,
+            first.message.type,
+            tuple([each.message.id for each in self._batch]),
+            tuple([_word(outcome) for outcome in outcomes]),
+            duration,
             self._failure,
+            self._begun.plan,
+            max(latency - duration, 0.0),
         )
 
 
