@@ -25,6 +25,7 @@ from attention_queue.contract import (
 from attention_queue.contract.bus import Bus
 from attention_queue.contract.events import Event
 from attention_queue.contract.figures import (
+    Census,
     Overview,
     ResourceFigures,
     ResourceFilter,
@@ -286,5 +287,8 @@ class Insight(Protocol):
 
     async def unattended(self) -> int:
         """How many resources have work, and neither a request nor a token. Must be 0."""
+
+    async def census(self) -> Census:
+        """Count by group and plan: costs as much as ``overview`` and a probe per resource."""
 
     async def close(self) -> None: ...

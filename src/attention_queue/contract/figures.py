@@ -129,6 +129,41 @@ class Overview:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlanCensus:
+    """The resources of one plan that have work, the noisy or the quiet ones.
+
+    Noisy has more work than one slice of its plan takes.
+    """
+
+    plan: str
+    noisy: bool
+    resources: int
+    backlog: int
+    oldest: datetime | None  # publish of what has waited longest and could be taken now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCensus:
+    """``requests`` are ``ready`` (in line), ``begun`` (being served) or ``parked``."""
+
+    name: str
+    plans: tuple[PlanCensus, ...]
+    requests: Mapping[str, int]
+    waiting_since: datetime | None  # the longest wait in line
+    tokens: int
+    dead: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Census:
+    """The whole, for gauges."""
+
+    at: datetime
+    groups: tuple[GroupCensus, ...]
+    unattended: int  # resources that have work, and neither a request nor a token
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceFilter:
     """What a list is to show. ``tenant`` and ``id`` may end in ``*``."""
 

@@ -25,6 +25,7 @@ from attention_queue.contract.figures import (
     ResourceRow,
     TokenFigures,
 )
+from attention_queue.engines.sqlite import census
 from attention_queue.engines.sqlite.directory import state_at
 from attention_queue.engines.sqlite.loans import read_ranges
 from attention_queue.engines.sqlite.transaction import Row
@@ -45,6 +46,9 @@ class Look:
 
     def all(self, name: str, *values: object) -> list[Row]:
         return self._db.execute(STATEMENTS[name], values).fetchall()
+
+    def counted(self, name: str, *values: object) -> list[Row]:
+        return self._db.execute(census.STATEMENTS[name], values).fetchall()
 
     def all_where(self, name: str, values: dict[str, object]) -> list[Row]:
         return self._db.execute(STATEMENTS[name], values).fetchall()

@@ -9,12 +9,14 @@ from typing import TypeVar
 from attention_queue.clock import Clock
 from attention_queue.contract import Resource
 from attention_queue.contract.figures import (
+    Census,
     Overview,
     ResourceFigures,
     ResourceFilter,
     ResourceRow,
 )
 from attention_queue.engines.sqlite import figures
+from attention_queue.engines.sqlite.census import census
 from attention_queue.engines.sqlite.database import LATEST, mapped, reader, schema_version
 from attention_queue.engines.sqlite.figures import Look
 from attention_queue.errors import NewerDatabase, SetupError
@@ -56,6 +58,9 @@ class SqliteInsight:
 
     async def unattended(self) -> int:
         return await self._look(figures.unattended)
+
+    async def census(self) -> Census:
+        return await self._look(lambda look: census(look.counted, look.now_ms))
 
     async def close(self) -> None:
         async with self._turn:
