@@ -6,9 +6,11 @@ import json
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -57,27 +59,29 @@ def medians(rounds: int, *measurements: Callable[[], float]) -> list[float]:
 
 
 def show(figures: Sequence[Figure], console: Console) -> None:
-    table = Table()
-    for heading in ("figure", "engine", "unit"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("value", "against", "ratio", "aim"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("met")
-    for figure in figures:
-        table.add_row(*_cells(figure))
-    console.print(table)
+    """A table for each engine; it fits into eighty columns."""
+    for engine, theirs in groupby(figures, key=lambda figure: figure.engine):
+        table = Table(title=engine, box=box.SIMPLE_HEAD)
+        table.add_column("figure", no_wrap=True)
+        for heading in ("value", "against"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column("unit", no_wrap=True)
+        for heading in ("ratio", "aim"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column("met")
+        for figure in theirs:
+            table.add_row(*_cells(figure))
+        console.print(table)
 
 
 def _cells(figure: Figure) -> tuple[str, ...]:
-    aim = f"≥ {figure.aim:g}" if figure.at_least else f"< {figure.against:g}"
     return (
         figure.name,
-        figure.engine,
-        figure.unit,
         _short(figure.value),
         _short(figure.against),
+        figure.unit,
         f"{figure.ratio:.2f}",
-        aim,
+        f"{'≥' if figure.at_least else '<'} {figure.aim:g}",
         "[green]yes[/]" if figure.met else "[red]no[/]",
     )
 
