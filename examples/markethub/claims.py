@@ -1,4 +1,4 @@
-"""What the demo claims, each held against the numbers of this very run."""
+"""What the demo shows and claims, each claim held against the numbers of this very run."""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+from rich.console import Console
+from rich.table import Table
 
 from markethub.hub import PLANS
 from markethub.integrator import Integrator, Shop
 
 TIMES_LESS, ROUNDS = 10, 2
+Claim = tuple[str, str, bool]
 CONSUMERS = {plan.name: plan.policy.max_consumers for plan in PLANS}
-Slice = tuple[float, float, str]  # it began at, after a wait of, for this shop
 
 
 class Tally:
@@ -20,13 +22,13 @@ class Tally:
 
     def __init__(self, path: Path, integrator: Integrator) -> None:
         path.touch()
-        self._file, self._rest, self.integrator = path.open("rb"), b"", integrator
+        self.file, self._rest, self.integrator = path.open("rb"), b"", integrator
         self.waits: dict[str, dict[str, float]] = defaultdict(dict)  # by shop and task, in order
-        self.slices: list[Slice] = []
+        self.slices: list[tuple[float, float, str]] = []  # began at, after a wait of, for this shop
         self.counts = Counter({"slices": 0, "requests wasted": 0})
 
     def read(self) -> None:
-        *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
+        *lines, self._rest = (self._rest + self.file.read()).split(b"\n")
         for line in lines:
             match msgspec.json.decode(line):
                 case ["call", shop, task, _] if task in self.waits[shop]:
@@ -39,9 +41,6 @@ class Tally:
                 case ["count", what, number]:
                     self.counts[what] += number
 
-    def close(self) -> None:
-        self._file.close()
-
     def undone(self) -> set[str]:
         return self.integrator.accepted.difference(*self.waits.values())
 
@@ -50,13 +49,8 @@ class Tally:
         return [w for id in self.waits if shops[id].kind == kind for w in self.waits[id].values()]
 
 
-class Claim(msgspec.Struct):
-    text: str
-    numbers: str
-    held: bool
-
-
 def judge(ours: Tally, theirs: Tally) -> list[Claim]:
+    """Each claim with its numbers, and whether it held."""
     shops, sent = ours.integrator.shops, len(ours.integrator.sent)
     accepted, lost = len(ours.integrator.accepted), len(ours.undone())
     quiet, shared = (percentile(tally.waits_of("quiet"), 99) for tally in (ours, theirs))
@@ -64,18 +58,18 @@ def judge(ours: Tally, theirs: Tally) -> list[Claim]:
     mixed, rounds = sum(list(w) != sorted(w) for w in single), most_rounds(ours.slices, shops)
     ms = f"{quiet * 1000:,.0f} ms against {shared * 1000:,.0f} ms"
     return [
-        Claim(
+        (
             f"the p99 wait of quiet shops is at least {TIMES_LESS} times less",
             f"{ms} in the shared queue: {shared / quiet:.0f} times",
             shared >= TIMES_LESS * quiet and not theirs.undone(),
         ),
-        Claim(
+        (
             "nothing is lost, and a worker was killed",
             f"{sent:,} sent, {accepted:,} accepted, {lost} lost",
             sent == accepted and not lost,
         ),
-        Claim("order is kept by one consumer", f"{mixed} of {len(single)} shops mixed", not mixed),
-        Claim(
+        ("order is kept by one consumer", f"{mixed} of {len(single)} shops mixed", not mixed),
+        (
             f"every quiet shop is served within {ROUNDS} rounds",
             f"at most {rounds:g} slices by a consumer of another while one was in line",
             rounds <= ROUNDS,
@@ -88,7 +82,7 @@ def percentile(values: Sequence[float], percent: int) -> float:
     return sorted(values)[-(-len(values) * percent // 100) - 1] if values else float("nan")
 
 
-def most_rounds(slices: Sequence[Slice], shops: dict[str, Shop]) -> float:
+def most_rounds(slices: Sequence[tuple[float, float, str]], shops: dict[str, Shop]) -> float:
     """The most slices that a consumer of another shop began while a quiet shop stood in line."""
     ordered, most = sorted(slices), 0.0
     begins = [began for began, _, _ in ordered]
@@ -98,3 +92,32 @@ def most_rounds(slices: Sequence[Slice], shops: dict[str, Shop]) -> float:
             for other, number in Counter(id for _, _, id in window if id != shop).items():
                 most = max(most, number / CONSUMERS[shops[other].plan])
     return most
+
+
+def table(*tallies: Tally) -> Table:
+    """A row for each kind of shop; waits from the call to the handler, a pair for each tally."""
+    result, shops = Table("shops"), tallies[0].integrator.shops.values()
+    waited = ("p50", "p99", "p50 shared", "p99 shared")[: 2 * len(tallies)]
+    for heading in ("tasks", "done", *waited):
+        result.add_column(heading, justify="right")
+    for kind in ("noisy", "quiet", "failing", "held"):
+        tasks = [shop.tasks for shop in shops if shop.kind == kind]
+        waits = [tally.waits_of(kind) for tally in tallies]
+        cells = [f"{percentile(w, p) * 1000:,.0f} ms" if w else "" for w in waits for p in (50, 99)]
+        result.add_row(f"{len(tasks):,} {kind}", f"{sum(tasks):,}", f"{len(waits[0]):,}", *cells)
+    return result
+
+
+def report(ours: Tally, theirs: Tally, console: Console, *, json: bool) -> int:
+    """Print the figures and the claims; 0 if all of them held."""
+    claims, grid = judge(ours, theirs), Table.grid(padding=(0, 2))
+    for what, number in sorted(ours.counts.items()):
+        grid.add_row(f"{number:,}", what)
+    for text, numbers, held in claims:
+        word = "[green]ok[/]" if held else "[bold red]FAILED[/]"
+        grid.add_row(word, f"{text}\n[dim]{numbers}[/]")
+    console.print(table(ours, theirs), grid)
+    if json:
+        told = [dict(zip(("text", "numbers", "held"), claim, strict=True)) for claim in claims]
+        print(msgspec.json.encode({"claims": told, "counts": ours.counts}).decode())
+    return 0 if all(held for _, _, held in claims) else 1

@@ -59,23 +59,11 @@ async def onboard(shop: str, plan: str) -> None:
 
 
 @queue.handler("order.placed")
-async def order_placed(task: OrderPlaced, context: Context) -> Retry | Stop | None:
-    return outcome(await call(context.resource, task.id))
-
-
 @queue.handler("stock.updated")
-async def stock_updated(task: StockUpdated, context: Context) -> Retry | Stop | None:
-    return outcome(await call(context.resource, task.id))
-
-
 @queue.handler("price.changed")
-async def price_changed(task: PriceChanged, context: Context) -> Retry | Stop | None:
-    return outcome(await call(context.resource, task.id))
-
-
-def outcome(status: int) -> Retry | Stop | None:
-    """Whose fault it is decides who has to wait."""
-    match status:
+async def deliver(task: Task, context: Context) -> Retry | Stop | None:
+    """Whose fault it is that a call fails decides who has to wait."""
+    match await call(context.resource, task.id):
         case 401:  # the shop's: it waits until its credentials are renewed
             return Stop("credentials expired", state=State.CREDENTIALS_ERROR)
         case 503:  # the marketplace's: all its shops wait, and one of them tries

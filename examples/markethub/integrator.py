@@ -10,7 +10,6 @@ import msgspec
 from markethub.hub import OrderPlaced, PriceChanged, StockUpdated, Task
 
 NOISY, MOVING, EXPIRED = "northbay-noisy", "bazaar-moving", "bazaar-expired"
-CONNECTIONS = 8
 Call = tuple[float, str, list[Task]]  # seconds after the start, shop, what it sends
 
 
@@ -31,7 +30,7 @@ class Shop(NamedTuple):
 
 
 def make_task(id: str, n: int) -> Task:
-    return (PriceChanged(id, "A-1", n), OrderPlaced(id, n), StockUpdated(id, "A-1", n))[n % 3]
+    return (OrderPlaced(id, n), StockUpdated(id, "A-1", n), PriceChanged(id, "A-1", n))[n % 3]
 
 
 def make_shops(quiet: int, upload: int) -> dict[str, Shop]:
@@ -53,17 +52,15 @@ class Integrator:
         self.shops, self._seconds = make_shops(quiet, upload), seconds
         self.sent: dict[str, float] = {}
         self.accepted: set[str] = set()
-        self.finished = False
 
     async def run(self, port: int) -> None:
-        """The calls of a shop go one after the other, over one of a few connections."""
-        lines: list[list[Call]] = [[] for _ in range(CONNECTIONS)]
+        """The calls of a shop go one after the other, over one of eight connections."""
+        lines: list[list[Call]] = [[] for _ in range(8)]
         for n, shop in enumerate(self.shops.values()):
-            lines[n % CONNECTIONS] += shop.calls(self._seconds)
+            lines[n % 8] += shop.calls(self._seconds)
         async with asyncio.TaskGroup() as group:
             for line in lines:
                 group.create_task(self._send(sorted(line, key=lambda call: call[0]), port))
-        self.finished = True
 
     async def _send(self, line: list[Call], port: int) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

