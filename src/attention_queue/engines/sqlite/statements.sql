@@ -173,10 +173,6 @@ SELECT due_ms, hold_ms, hold_why, backlog FROM attention WHERE rid = ?
 -- Messages that left the queue, done or dead. By primary key.
 UPDATE attention SET backlog = max(backlog - ?, 0) WHERE rid = ?
 
--- name: set_backlog
--- After a count. By primary key.
-UPDATE attention SET backlog = ? WHERE rid = ?
-
 -- name: due_messages
 -- Delayed and retried messages whose time has come, by primary key.
 SELECT due_ms, seq, id, type, enqueued_ms, failed, suspect, unknown_ms, content_type, headers,
