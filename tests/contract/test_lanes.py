@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from attention_queue.contract import Hold, Plan, Policy, Priority
-from attention_queue.ports import Declined
+from attention_queue.ports import Begun, Declined
 from contract.stage import LEASE, SECOND, Stage, done, ids, message, messages, shop
 
 Passes = Callable[[timedelta], None]
@@ -136,3 +136,22 @@ async def test_wasted_requests_do_not_hide_those_behind_them(stage: Stage) -> No
             break
 
     assert served == ["1"]
+
+
+async def test_of_two_that_want_a_second_consumer_one_spare_slot_serves_one(
+    stage: Stage,
+) -> None:
+    await stage.open(max_consumers=2, max_messages=1)
+    await stage.put(*messages(shop("a"), 5), *messages(shop("b"), 5))
+    firsts = await stage.begin(limit=4, extra=0)
+
+    second, declined = await stage.look(limit=4, extra=1)
+
+    assert [begun.resource.id for begun in firsts] == ["a", "b"]
+    assert isinstance(second, Begun)
+    assert (second.extra, declined) == (
+        True,
+        Declined("shops", shop("b"), Hold.BUSY, stage.clock.now() + LEASE),
+    )
+    for begun in (*firsts, second):
+        await stage.finish(begun)
