@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attention_queue.contract import Resource
+from attention_queue.contract import Delivery, Resource
 from attention_queue.engines.sqlite.loans import lend, read_ranges, runs, write_ranges
 
 SHOP = Resource("acme", "a")
@@ -26,74 +28,71 @@ def order_of_taking(keys: list[Key]) -> list[Key]:
     return sorted(keys, key=lambda key: (key[0] == 0, key))
 
 
-def lent(holders: list[list[Key]]) -> list[list[tuple[int, int, int]]]:
-    """The ranges of each token, lent one after the other, each around those before it.
+@dataclass
+class Token:
+    """A token as it was lent: what it took, the ranges that cover it, the deliveries."""
 
-    A token takes a prefix of what is free, so what a later token takes lies behind or between.
-    """
-    ranges: list[list[tuple[int, int, int]]] = []
-    for keys in holders:
-        others = [r for given in ranges for r in given]
-        ranges.append(lend([row(k) for k in order_of_taking(keys)], others, SHOP)[0])
-    return ranges
+    keys: list[Key]
+    loan: list[tuple[int, int, int]]
+    deliveries: list[Delivery]
 
 
 @st.composite
-def takings(draw: st.DrawFn) -> tuple[list[Key], list[list[Key]]]:
-    """All rows, and what tokens have taken: each a prefix of what was free at that moment."""
+def queues(draw: st.DrawFn) -> tuple[list[Key], list[Token]]:
+    """All rows of a queue, and the tokens that are out after some were lent and some returned.
+
+    Each takes a prefix of what is free, in the order of taking.
+    """
     seqs = draw(st.lists(st.integers(1, 200), unique=True, min_size=1, max_size=40))
     keys = [(draw(st.sampled_from((0, 0, 0, 1_000, 2_000))), seq) for seq in seqs]
-    free, taken = order_of_taking(keys), []
-    for _ in range(draw(st.integers(1, 5))):
-        count = draw(st.integers(0, len(free)))
-        mine, free = free[:count], free[count:]
-        if taken and draw(st.booleans()):  # an earlier token ends and returns what it had
-            free = order_of_taking(free + taken.pop(draw(st.integers(0, len(taken) - 1))))
-        taken.append(mine)
-    return keys, taken
+    tokens: list[Token] = []
+    for _ in range(draw(st.integers(1, 6))):
+        if tokens and draw(st.booleans()):
+            tokens.pop(draw(st.integers(0, len(tokens) - 1)))
+        held = {key for token in tokens for key in token.keys}
+        free = order_of_taking([key for key in keys if key not in held])
+        mine = free[: draw(st.integers(0, len(free)))]
+        others = [r for token in tokens for r in token.loan]
+        tokens.append(Token(mine, *lend([row(key) for key in mine], others, SHOP)))
+    return keys, tokens
 
 
-@given(takings())
+@given(queues())
 def test_a_loan_covers_what_was_taken_and_nothing_else(
-    case: tuple[list[Key], list[list[Key]]],
+    queue: tuple[list[Key], list[Token]],
 ) -> None:
-    keys, taken = case
+    keys, tokens = queue
 
-    ranges = lent(taken)
+    for token in tokens:
+        mine = {key for key in keys if key in covered(token.loan, keys)}
+        theirs = {key for other in tokens if other is not token for key in other.keys}
+        assert set(token.keys) <= mine
+        assert not mine & theirs
 
-    for mine, loan in zip(taken, ranges, strict=True):
-        assert sorted(covered(loan, keys)) == sorted(mine)
 
-
-@given(takings(), st.data())
+@given(queues(), st.data())
 def test_a_run_never_covers_a_row_of_another_tokens_loan(
-    case: tuple[list[Key], list[list[Key]]], data: st.DataObject
+    queue: tuple[list[Key], list[Token]], data: st.DataObject
 ) -> None:
-    keys, taken = case
-    others: list[tuple[int, int, int]] = []
+    keys, tokens = queue
+    token = data.draw(st.sampled_from(tokens))
+    first = data.draw(st.integers(0, len(token.deliveries)))
+    settled = token.deliveries[first : data.draw(st.integers(first, len(token.deliveries)))]
 
-    for mine in taken:
-        loan, deliveries = lend([row(k) for k in order_of_taking(mine)], others, SHOP)
-        first = data.draw(st.integers(0, len(deliveries)))
-        settled = deliveries[first : data.draw(st.integers(first, len(deliveries)))]
-        found = runs(d.receipt for d in settled)
-        assert sorted(covered(found, keys)) == sorted(d.receipt[:2] for d in settled)
-        others += loan
+    found = runs(delivery.receipt for delivery in settled)
+
+    assert sorted(covered(found, keys)) == sorted(d.receipt[:2] for d in settled)
 
 
-@given(takings())
+@given(queues())
 def test_what_has_a_due_time_is_settled_one_by_one(
-    case: tuple[list[Key], list[list[Key]]],
+    queue: tuple[list[Key], list[Token]],
 ) -> None:
-    _, taken = case
+    _, tokens = queue
 
-    found = [r for mine in taken for r in runs(_receipts(mine))]
+    found = [r for token in tokens for r in runs(d.receipt for d in token.deliveries)]
 
     assert all(first == last for due, first, last in found if due)
-
-
-def _receipts(keys: list[Key]) -> list[tuple[int, ...]]:
-    return [d.receipt for d in lend([row(k) for k in order_of_taking(keys)], [], SHOP)[1]]
 
 
 def test_a_loan_in_one_piece_is_one_range_and_one_run() -> None:
