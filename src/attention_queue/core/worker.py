@@ -69,6 +69,11 @@ class AttentionWorker:
         self._reconciler = Reconciler(engine, clock, bus, owner=self.owner, every=sweep_every)
 
     @property
+    def busy(self) -> int:
+        """Slots in which a cycle runs."""
+        return len(self._slots)
+
+    @property
     def stuck(self) -> int:
         """Handlers that were let go and still run."""
         return self._slots.stuck
