@@ -14,6 +14,7 @@ from attention_queue.contract.events import (
     LoansRescued,
     RequestBlocked,
     RequestWasted,
+    TokenWasLost,
 )
 from attention_queue.engines.sqlite.engine import SqliteEngine
 from simulation.audit import Audit
@@ -105,7 +106,8 @@ class World:
         self.engines.append(engine)
         for kind in (CycleStarted, RequestBlocked, RequestWasted):
             process.bus.on(kind, self._looked)
-        process.bus.on(LoansRescued, self._rescued)
+        for kind in (LoansRescued, TokenWasLost):
+            process.bus.on(kind, self._lost)
         return process, engine
 
     def run(self) -> Verdict:
@@ -154,7 +156,7 @@ class World:
         if self.trace is not None:
             self.note(f"{event}")
 
-    def _rescued(self, event: LoansRescued) -> None:
+    def _lost(self, event: LoansRescued | TokenWasLost) -> None:
         self.note(f"{event}")
         if not self.scenario.faults:
             self.report(("lease_lost", f"{event}, and nothing had gone wrong"))

@@ -46,6 +46,7 @@ class Handle:
     started: float  # monotonic
     succeeded: bool = False  # a message was done
     limited_ms: int = 0  # when the rate allows the next message; 0: it does not limit
+    released: bool = False  # by its own finish: a renewal that comes late has lost nothing
 
 
 @dataclass(slots=True)

@@ -141,7 +141,8 @@ class SqliteEngine:
     def tell_renewed(self, begun: Collection[Begun], lost: Collection[Begun]) -> None:
         self.bus.emit(TokensRenewed(len(begun) - len(lost)))
         for each in lost:
-            self.bus.emit(TokenWasLost(each.group, each.resource, each.token.fence))
+            if not handle_of(each).released:
+                self.bus.emit(TokenWasLost(each.group, each.resource, each.token.fence))
 
     async def finish(
         self, begun: Begun, outcomes: Sequence[Settled], ending: Ending, handled: int = 0

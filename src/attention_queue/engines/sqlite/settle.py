@@ -191,6 +191,7 @@ class Finishing:
         self.settling.events = []
         if not tx.run("take_token", rid, token.slot, token.fence):  # a successor took over
             raise TokenLost(token.resource, token.slot)
+        handle.released = True
         gone = self.settling.record(tx)
         self.events = list(self.settling.events)
         if gone:
