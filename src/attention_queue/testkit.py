@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -97,13 +98,17 @@ class Attn:
 
     async def advance(self, by: timedelta) -> None:
         """Move the clock, waking each sleeper at its own moment, in order."""
-        left = by.total_seconds()
+        left = by
         await _come_to_rest()
-        while (wake := self.clock.next_wake()) is not None and wake <= left:
-            self.clock.advance(timedelta(seconds=wake))
-            left -= wake
+        while (wake := self.clock.next_wake()) is not None:
+            # Rounded up, because a sleeper that is passed by less than a microsecond sleeps on.
+            step = timedelta(microseconds=math.ceil(wake * 1_000_000))
+            if step > left:
+                break
+            self.clock.advance(step)
+            left -= step
             await _come_to_rest()
-        self.clock.advance(timedelta(seconds=left))
+        self.clock.advance(left)
         await _come_to_rest()
 
     async def crash(self, *, take: int = TAKE) -> Sequence[str]:

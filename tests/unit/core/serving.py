@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from attention_queue import AttentionQueue
+from attention_queue.clock import ManualClock
 from attention_queue.contract.events import CycleFinished, Event, HandlerStarted
 from attention_queue.core.worker import AttentionWorker
 from attention_queue.testkit import Attn
@@ -27,6 +28,10 @@ async def serving(*queues: AttentionQueue, **options: Any) -> AsyncIterator[Atte
         tasks.create_task(worker.run())
         yield worker
         worker.drain()
+        if isinstance(clock := first.clock, ManualClock):  # the grace has to pass by our hand
+            for _ in range(30):
+                await asyncio.sleep(0)
+            clock.advance(timedelta(seconds=26))
 
 
 def of_kind(attn: Attn, kind: type[E]) -> list[E]:
