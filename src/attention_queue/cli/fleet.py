@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from attention_queue.cli.exits import Exit
 from attention_queue.cli.output import talk
@@ -17,9 +17,9 @@ _HOPELESS = (Exit.USAGE, Exit.NOT_FOUND)  # another start would end in the same 
 
 
 class Fleet:
-    """``count`` processes of one command. A child ends with its stdin, which we hold."""
+    """``count`` processes, each by its number. A child ends with its stdin, which we hold."""
 
-    def __init__(self, command: Sequence[str], count: int) -> None:
+    def __init__(self, command: Callable[[int], Sequence[str]], count: int) -> None:
         self._command, self._count = command, count
         self._children: set[Process] = set()
         self._code = 0
@@ -34,8 +34,8 @@ class Fleet:
         for number in _SIGNALS:
             loop.add_signal_handler(number, self._pass_on, number)
         async with asyncio.TaskGroup() as tasks:
-            for _ in range(self._count):
-                tasks.create_task(self._attend())
+            for place in range(self._count):
+                tasks.create_task(self._attend(place))
         return self._code
 
     def _pass_on(self, number: int) -> None:
@@ -43,13 +43,13 @@ class Fleet:
         for child in tuple(self._children):
             _send(child, number)
 
-    async def _attend(self) -> None:
+    async def _attend(self, place: int) -> None:
         """Keep one process alive."""
         loop = asyncio.get_running_loop()
         wait = _FIRST_WAIT
         while not self._leaving.is_set():
             started = loop.time()
-            code, pid = await self._child()
+            code, pid = await self._child(place)
             if self._leaving.is_set():
                 told = code in (-signal.SIGTERM, -signal.SIGINT)  # before it could listen
                 self._code = max(self._code, 0 if told else _shell(code))
@@ -63,13 +63,13 @@ class Fleet:
                 await self._pause(wait)
                 wait = min(wait * 2, _LONGEST_WAIT)
 
-    async def _child(self) -> tuple[int, int]:
+    async def _child(self, place: int) -> tuple[int, int]:
         """Run one to its end; its exit code and process id.
 
         It has a session of its own: Ctrl-C in a terminal goes to us, and reaches it once.
         """
         child = await asyncio.create_subprocess_exec(
-            *self._command, stdin=PIPE, start_new_session=True
+            *self._command(place), stdin=PIPE, start_new_session=True
         )
         self._children.add(child)
         if self._leaving.is_set():  # we were told while it started

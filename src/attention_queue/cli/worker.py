@@ -12,6 +12,7 @@ from attention_queue import app, config
 from attention_queue.cli.exits import Exit, Leave
 from attention_queue.cli.fleet import Fleet
 from attention_queue.cli.leaving import Leaving
+from attention_queue.cli.observed import Level, Shown, observed
 from attention_queue.cli.output import Url, talk
 from attention_queue.config import Config
 from attention_queue.contract.events import WorkerStopped
@@ -28,6 +29,8 @@ Apps = Annotated[str, Parameter(help="package.module:queue; several share the sl
 Slots = Annotated[int | None, Parameter(help="Resources served at once by one process (16).")]
 Processes = Annotated[int | None, Parameter(help="Processes, each with its own slots (1).")]
 Grace = Annotated[str | None, Parameter(help="How long handlers may finish at the end (25s).")]
+Log = Annotated[Level, Parameter(help="The least that is logged; info: a line per cycle.")]
+Port = Annotated[int | None, Parameter(help="Metrics and health on 127.0.0.1, at this port.")]
 Watched = Annotated[bool, Parameter(name="--parent-on-stdin", show=False)]
 
 
@@ -37,6 +40,8 @@ def worker(
     processes: Processes = None,
     grace: Grace = None,
     url: Url = None,
+    log: Log = "warning",
+    metrics_port: Port = None,
     parent_on_stdin: Watched = False,
 ) -> int:
     """Serve the queues of an application until told to leave.
@@ -47,12 +52,13 @@ def worker(
     if not app:
         raise Leave(Exit.USAGE, "which application? attn worker package.module:queue")
     flags = {"url": url, "slots": slots, "processes": processes, "grace": grace}
-    settings = config.load(flags)
+    settings, shown = config.load(flags), Shown(log, metrics_port)
     if settings.processes > 1:
-        return Fleet(_child(app, settings, url), settings.processes).run()
+        command = _child(app, settings, url)
+        return Fleet(lambda n: [*command, *shown.flags(n)], settings.processes).run()
     queues = _load(app)
     sys.setswitchinterval(_SWITCH_INTERVAL)
-    return uvloop.run(_serve(queues, settings, url, parent_on_stdin))
+    return uvloop.run(_serve(queues, settings, url, shown, parent_on_stdin))
 
 
 def _child(targets: tuple[str, ...], settings: Config, url: str | None) -> list[str]:
@@ -71,7 +77,11 @@ def _load(targets: tuple[str, ...]) -> list[AttentionQueue]:
 
 
 async def _serve(
-    queues: list[AttentionQueue], settings: Config, url: str | None, watched: bool
+    queues: list[AttentionQueue],
+    settings: Config,
+    url: str | None,
+    shown: Shown,
+    watched: bool,
 ) -> int:
     first, *others = queues
     address = url or first.url or settings.url
@@ -91,7 +101,8 @@ async def _serve(
         with Leaving(served.drain, grace=settings.grace, watched=watched):
             names = ", ".join(queue.name for queue in queues)
             talk(f"serving {names}: {settings.slots} slots on {address}")
-            await served.run()
+            async with observed(served, engine, address, queues=queues, shown=shown):
+                await served.run()
     finally:
         await _close(queues, engine)
     if not abandoned:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, MutableMapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
@@ -133,7 +134,8 @@ class Logs:
         write = getattr(self._logger, level)
 
         def sink(event: Event) -> None:
-            write(event.name, **entry_of(event))
+            with suppress(OSError, ValueError):  # a full disk or a closed pipe stops no work
+                write(event.name, **entry_of(event))
 
         return sink
 
@@ -168,9 +170,11 @@ def _plain(value: object) -> object:
 
 
 def _shown(text: str) -> str:
+    text = text[: 8 * _LONGEST]  # masked before it is cut: half a secret looks like none
     for pattern, mask in _SECRETS:
         text = pattern.sub(mask, text)
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text[:_LONGEST])
+    text = text[:_LONGEST].encode("utf-8", "backslashreplace").decode()  # no lone surrogate
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _json(entry: object, **_: object) -> str:
