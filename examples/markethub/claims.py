@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -96,8 +97,8 @@ def most_rounds(slices: Sequence[tuple[float, float, str]], shops: dict[str, Sho
 
 def table(*tallies: Tally) -> Table:
     """A row for each kind of shop; waits from the call to the handler, a pair for each tally."""
-    result, shops = Table("shops"), tallies[0].integrator.shops.values()
-    waited = ("p50", "p99", "p50 shared", "p99 shared")[: 2 * len(tallies)]
+    result, shops = Table("shops", box=SIMPLE), tallies[0].integrator.shops.values()
+    waited = ("p50 wait", "p99 wait", "p50 shared", "p99 shared")[: 2 * len(tallies)]
     for heading in ("tasks", "done", *waited):
         result.add_column(heading, justify="right")
     for kind in ("noisy", "quiet", "failing", "held"):
@@ -113,6 +114,7 @@ def report(ours: Tally, theirs: Tally, console: Console, *, json: bool) -> int:
     claims, grid = judge(ours, theirs), Table.grid(padding=(0, 2))
     for what, number in sorted(ours.counts.items()):
         grid.add_row(f"{number:,}", what)
+    grid.add_row()
     for text, numbers, held in claims:
         word = "[green]ok[/]" if held else "[bold red]FAILED[/]"
         grid.add_row(word, f"{text}\n[dim]{numbers}[/]")

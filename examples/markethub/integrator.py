@@ -17,7 +17,7 @@ class Shop(NamedTuple):
     id: str
     kind: str  # noisy | quiet | failing | held
     plan: str = "basic"
-    tasks: int = 4
+    tasks: int = 3
     at_once: bool = False  # in one call at the start; else one by one, all through the run
 
     def calls(self, seconds: float) -> list[Call]:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable
 
 import msgspec
+import uvloop
 
 from attention_queue import Resource, WorkMessage
 from markethub.hub import Task
@@ -80,4 +81,4 @@ async def serve(path: str, slots: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(sys.argv[1], int(sys.argv[2])))
+    uvloop.run(serve(sys.argv[1], int(sys.argv[2])))

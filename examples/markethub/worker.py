@@ -4,6 +4,8 @@ import asyncio
 import sys
 import time
 
+import uvloop
+
 from attention_queue.contract import events
 from markethub.hub import queue
 from markethub.outside import write
@@ -27,4 +29,4 @@ if __name__ == "__main__":
     on(events.RequestBlocked, lambda e: write("count", f"blocked by {e.why.value}", 1))
     on(events.RequestDiscarded, lambda e: write("count", f"not served: {e.state.value}", 1))
     on(events.StateChanged, lambda e: write("count", f"moved to {e.state.value}", 1))
-    asyncio.run(serve(sys.argv[1], int(sys.argv[2])))
+    uvloop.run(serve(sys.argv[1], int(sys.argv[2])))
