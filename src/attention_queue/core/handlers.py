@@ -122,6 +122,7 @@ def decoder(wanted: Any, where: str) -> Decode:
         return lambda message: message
     if validate := getattr(wanted, "model_validate_json", None):
         return lambda message: _try(validate, message.payload)
+    wanted = Any if wanted is object else wanted
     try:
         decode = msgspec.json.Decoder(wanted).decode
         if isinstance(msgspec.inspect.type_info(wanted), msgspec.inspect.CustomType):
