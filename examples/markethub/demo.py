@@ -89,6 +89,7 @@ async def story(run: Run) -> None:
     """What goes wrong, and right again, while the noisy shop's upload goes on."""
     down, expired = run.folder / "cornershop.down", run.folder / f"{EXPIRED}.expired"
     expired.touch()
+    run.news(f"{MOVING} is in maintenance, the credentials of {EXPIRED} are not good")
     await run.until_uploaded(0.3)
     down.touch()
     run.news("cornershop is down: its shops are held, and one of them tries")
