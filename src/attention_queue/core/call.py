@@ -61,9 +61,16 @@ class Calls:
         return batch
 
     def start(
-        self, service: Service, begun: Begun, batch: Sequence[Delivery], scope: object
+        self,
+        service: Service,
+        begun: Begun,
+        batch: Sequence[Delivery],
+        scope: object,
+        *,
+        task: asyncio.Task[Any] | None,
     ) -> Call:
-        call = Call(self, service, begun, batch, scope)
+        """``task`` runs the whole slice: asked for at each message, it would cost a tenth of it."""
+        call = Call(self, service, begun, batch, scope, task=task)
         begun.renew_before = call.started + begun.policy.handler_timeout.total_seconds() + LET_GO
         return call
 
@@ -77,11 +84,18 @@ class Call:
     )  # fmt: skip
 
     def __init__(
-        self, calls: Calls, service: Service, begun: Begun, batch: Sequence[Delivery], scope: object
+        self,
+        calls: Calls,
+        service: Service,
+        begun: Begun,
+        batch: Sequence[Delivery],
+        scope: object,
+        *,
+        task: asyncio.Task[Any] | None,
     ) -> None:
         self._calls, self._service, self._begun = calls, service, begun
         self._batch, self._scope = batch, scope
-        self._task = asyncio.current_task()
+        self._task = task
         self._failure: Failure | None = None
         self._thread: asyncio.Future[Any] | None = None
         self.started = calls.clock.monotonic()

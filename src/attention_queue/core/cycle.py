@@ -174,13 +174,14 @@ class Cycle:
         return ending
 
     async def _serve(self, scope: object) -> Ending:
+        task = asyncio.current_task()
         while True:
             if ending := await self._must_end():
                 return ending
             if not self._loan and (ending := await self._take_more()):
                 return ending
             batch = self._calls.batch(self._service, self._loan)
-            self.call = self._calls.start(self._service, self.begun, batch, scope)
+            self.call = self._calls.start(self._service, self.begun, batch, scope, task=task)
             outcomes = await self.call.outcomes()
             call, self.call = self.call, None
             if ending := await self._record(batch, outcomes):

@@ -82,7 +82,7 @@ def lend(
 
 
 def _between(others: Sequence[Range], due: int, after: int, before: int) -> bool:
-    return any(d == due and after < first < before for d, first, _ in others)
+    return bool(others) and any(d == due and after < first < before for d, first, _ in others)
 
 
 def _delivery(row: Row, resource: Resource, number: int) -> Delivery:
