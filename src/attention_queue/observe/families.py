@@ -37,6 +37,20 @@ class Counter:
         return family
 
 
+class Cell:
+    """One histogram: how many observations in each bucket, and the sum of all."""
+
+    __slots__ = ("_bounds", "counts", "total")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = bounds
+        self.counts, self.total = [0] * (len(bounds) + 1), 0.0
+
+    def observe(self, seconds: float, count: int = 1) -> None:
+        self.counts[bisect_left(self._bounds, seconds)] += count
+        self.total += seconds * count
+
+
 class Histogram:
     """A family of histograms of seconds over the same upper ``bounds``."""
 
@@ -45,26 +59,18 @@ class Histogram:
     ) -> None:
         self.name, self.text, self.labels = name, text, tuple(labels)
         self._bounds = tuple(bounds)
-        self._cells: dict[Labels, tuple[list[int], list[float]]] = {}  # per bucket, and the sum
+        self._cells: dict[Labels, Cell] = {}
 
-    def start(self, rows: Iterable[Labels]) -> None:
-        for labels in rows:
-            self._cells.setdefault(labels, self._empty())
-
-    def observe(self, labels: Labels, seconds: float, count: int = 1) -> None:
-        cell = self._cells.get(labels)
-        if cell is None:
-            cell = self._cells[labels] = self._empty()
-        cell[0][bisect_left(self._bounds, seconds)] += count
-        cell[1][0] += seconds * count
+    def cell(self, labels: Labels) -> Cell:
+        """The histogram of these label values, made if need be; it stays the same one."""
+        if labels not in self._cells:
+            self._cells[labels] = Cell(self._bounds)
+        return self._cells[labels]
 
     def family(self) -> HistogramMetricFamily:
         family = HistogramMetricFamily(self.name, self.text, labels=self.labels)
         names = [*map(str, self._bounds), "+Inf"]
-        for labels, (counts, total) in list(self._cells.items()):
-            buckets = list(zip(names, accumulate(counts), strict=True))
-            family.add_metric(labels, buckets, total[0])
+        for labels, cell in list(self._cells.items()):
+            buckets = list(zip(names, accumulate(cell.counts), strict=True))
+            family.add_metric(labels, buckets, cell.total)
         return family
-
-    def _empty(self) -> tuple[list[int], list[float]]:
-        return [0] * (len(self._bounds) + 1), [0.0]

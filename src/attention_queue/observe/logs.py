@@ -95,9 +95,8 @@ def logger_to(stream: TextIO, *, clock: Clock, colors: bool = False) -> Any:
         renderer = structlog.dev.ConsoleRenderer(colors=colors)
 
     def stamp(_: Any, level: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-        entry["timestamp"] = clock.now().isoformat(timespec="milliseconds")
-        entry["level"] = level
-        return entry
+        now = clock.now().isoformat(timespec="milliseconds")
+        return {"timestamp": now, "level": level, "event": entry.pop("event"), **entry}
 
     return structlog.wrap_logger(
         structlog.PrintLogger(stream),

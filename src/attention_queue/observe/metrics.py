@@ -29,12 +29,14 @@ from attention_queue.contract.events import (
     WorkerStopped,
 )
 from attention_queue.observe import labels
-from attention_queue.observe.families import Counter, Histogram
+from attention_queue.observe.families import Cell, Counter, Histogram
 from attention_queue.observe.labels import Names
 
 WAITS = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 300.0)  # seconds
 CALLS = (0.001, 0.005, 0.02, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
 SLICES = (0.01, 0.05, 0.25, 1.0, 2.5, 5.0, 10.0, 20.0, 60.0)
+
+_REMEMBERED = 100  # pairs of group and plan of which the cells are looked up once
 
 
 class Serving(Protocol):
@@ -69,6 +71,7 @@ class Metrics:
         self._bus, self._registry = bus, registry
         self._engine, self._serving = engine, serving
         self._workers = 0
+        self._cells: dict[tuple[str, str], tuple[Cell, Cell, Cell]] = {}
         self._make_counters()
         self._make_histograms()
         self._start()
@@ -157,7 +160,8 @@ class Metrics:
             counter.start((word,) for word in known)
         for histogram in self._histograms:
             by_plan = "plan" in histogram.labels
-            histogram.start(self.names.plans if by_plan else self.names.groups)
+            for row in self.names.plans if by_plan else self.names.groups:
+                histogram.cell(row)
 
     def _sinks(self) -> Mapping[type[Event], Callable[[Any], None]]:
         return {
@@ -184,14 +188,25 @@ class Metrics:
         self.coalesced.add(group, event.coalesced)
 
     def _on_handler_ended(self, event: HandlerEnded) -> None:
+        """The one sink that runs for every message, so it looks labels up once."""
         outcomes = event.outcomes
         if outcomes[0] == "unknown":  # there is no handler, so none has run
             return
-        plan = self.names.plan(event.group, event.plan)
-        self.call.observe(self.names.group(event.group), event.duration)
-        self.wait.observe(plan, event.waited, len(outcomes))
+        waited, duration = event.waited, event.duration
+        call, wait, latency = self._cells_of(event.group, event.plan)
+        call.observe(duration)
+        wait.observe(waited, len(outcomes))
         if done := outcomes.count("done"):
-            self.latency.observe(plan, event.waited + event.duration, done)
+            latency.observe(waited + duration, done)
+
+    def _cells_of(self, group: str, plan: str) -> tuple[Cell, Cell, Cell]:
+        cells = self._cells.get((group, plan))
+        if cells is None:
+            shown = self.names.plan(group, plan)
+            cells = self.call.cell(shown[:1]), self.wait.cell(shown), self.latency.cell(shown)
+            if len(self._cells) < _REMEMBERED:
+                self._cells[group, plan] = cells
+        return cells
 
     def _on_settled(self, event: MessagesSettled) -> None:
         group = self.names.group(event.group)
@@ -211,7 +226,7 @@ class Metrics:
     def _on_cycle(self, event: CycleFinished) -> None:
         group = self.names.group(event.group)
         self.cycles.add((*group, event.end.value))
-        self.slice.observe(group, event.duration)
+        self.slice.cell(group).observe(event.duration)
         if event.republished:
             self.asked.add(("more",))
 
