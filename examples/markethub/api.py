@@ -2,8 +2,8 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 
 import msgspec
 import uvicorn
@@ -48,10 +48,18 @@ def type_of(task: Task) -> str:
     return str(task.__struct_config__.tag)
 
 
+class Server(uvicorn.Server):
+    """One that leaves signals to the program it is part of."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
 @asynccontextmanager
 async def serving(publish: Publish) -> AsyncIterator[int]:
     """The API, on the loopback port that is yielded, for as long as the block runs."""
-    server = uvicorn.Server(uvicorn.Config(api(publish), log_level="warning", lifespan="off"))
+    server = Server(uvicorn.Config(api(publish), log_level="warning", lifespan="off"))
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as door:
         door.bind(("127.0.0.1", 0))
         door.listen()

@@ -45,14 +45,21 @@ class Run:
         await self.until(lambda: self.tally.counts["workers started"] > started)
 
     async def play(self, publish: Publish, story: Coroutine[None, None, None]) -> None:
-        """The API, its integrator and the story; then the workers drain, the book is read out."""
-        with self._live, self.tally.file:
-            async with serving(publish) as port, asyncio.TaskGroup() as group:
-                group.create_task(self.integrator.run(port))
-                await story
-            for worker in self.workers:
-                await worker.communicate(b"")  # closes its stdin
-            self.tally.read()
+        """The API and its integrator, for as long as the story goes on."""
+        async with serving(publish) as port, asyncio.TaskGroup() as group:
+            group.create_task(self.integrator.run(port))
+            await story
+
+    async def __aenter__(self) -> None:
+        self._live.start()
+
+    async def __aexit__(self, *exc: object) -> None:
+        """However it ends, the workers drain, and then the book is read out."""
+        for worker in self.workers:
+            await worker.communicate(b"")  # closes its stdin
+        self.tally.read()
+        self.tally.file.close()
+        self._live.stop()
 
     async def until(self, happened: Callable[[], bool]) -> None:
         """Or until the run has taken 50 s: then its claims will fail."""
@@ -75,7 +82,7 @@ async def attention(run: Run, db: Path) -> None:
     queue.bus.on(Published, lambda e: add({"requests published": e.requests}))
     queue.bus.on(Published, lambda e: add({"requests coalesced": e.coalesced}))
     queue.url = f"sqlite:///{db}"
-    async with queue:
+    async with queue, run:
         shops = run.integrator.shops.values()
         await asyncio.gather(*(onboard(f"acme/{shop.id}", shop.plan) for shop in shops))
         moves = ResourceState(State.MAINTENANCE, "moves to another server", "demo")
@@ -89,7 +96,7 @@ async def story(run: Run) -> None:
     """What goes wrong, and right again, while the noisy shop's upload goes on."""
     down, expired = run.folder / "cornershop.down", run.folder / f"{EXPIRED}.expired"
     expired.touch()
-    run.news(f"{MOVING} is in maintenance, the credentials of {EXPIRED} are not good")
+    run.news("a shop is in maintenance, the credentials of another have expired")
     await run.until_uploaded(0.3)
     down.touch()
     run.news("cornershop is down: its shops are held, and one of them tries")
@@ -113,8 +120,9 @@ async def story(run: Run) -> None:
 async def shared(run: Run, db: Path) -> None:
     """Spared all that goes wrong above: the kill, the outage, the credentials."""
     other = SharedQueue(str(db))
-    await run.start("shared_queue", str(db), "16")
-    await run.play(other.publish, run.until_done())
+    async with run:
+        await run.start("shared_queue", str(db), "16")
+        await run.play(other.publish, run.until_done())
     other.db.close()
 
 
