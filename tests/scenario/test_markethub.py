@@ -6,9 +6,14 @@ import ast
 import asyncio
 import http.client
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import PIPE
+from typing import Any
 
 import msgspec
 import pytest
@@ -25,8 +30,8 @@ SOURCES = sorted(Path(demo.__file__).parent.glob("*.py"))
 STOCK = {"type": "stock.updated", "id": "t-1", "sku": "A-1", "quantity": 3}
 
 
-def test_the_demo_holds_its_claims(capsys: pytest.CaptureFixture[str]) -> None:
-    status = demo.main(quick=True, json=True)
+def test_the_demo_holds_its_claims(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = demo.main(db=tmp_path / "kept.db", quick=True, json=True)
 
     seen = capsys.readouterr()
     told = json.loads(seen.out)
@@ -38,17 +43,32 @@ def test_the_demo_holds_its_claims(capsys: pytest.CaptureFixture[str]) -> None:
     assert told["counts"]["blocked by stop"] >= 1
     assert told["counts"]["workers started"] == 3
     assert seen.err.count("ok ") == 4
+    assert (tmp_path / "kept.db").stat().st_size > 0
+
+
+def test_the_demo_can_be_interrupted(tmp_path: Path) -> None:
+    attn = (sys.executable, "-m", "attention_queue", "demo", "--quick")
+    running = subprocess.Popen(attn, cwd=tmp_path, stdout=PIPE, stderr=PIPE, text=True)
+    with running:
+        assert running.stdout is not None
+        while "was killed" not in (line := running.stdout.readline()):
+            assert line, running.communicate()
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+
+    assert running.returncode == 130
+    assert "Traceback" not in told
 
 
 @contextmanager
-def tallies(folder: Path, *, ours: Sequence[object], theirs: Sequence[object]) -> Iterator[object]:
+def tallies(folder: Path, *, ours: Sequence[Any], theirs: Sequence[Any]) -> Iterator[Any]:
     """What both runs wrote into their books, for tasks that were all sent at second 0."""
     made = []
     for name, lines in (("ours", ours), ("theirs", theirs)):
         book = folder / name
         book.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
         integrator = Integrator(quiet=12, upload=1, seconds=1)
-        called = {line[2] for line in lines if line[0] == "call"}  # type: ignore[index]
+        called = {line[2] for line in lines if line[0] == "call"}
         integrator.sent = dict.fromkeys(sorted(called), 0.0)
         integrator.accepted = called
         made.append(Tally(book, integrator))
