@@ -219,3 +219,15 @@ async def test_one_worker_serves_several_groups(attn: Attn) -> None:
 
     groups = Counter(event.group for event in of_kind(attn, CycleFinished))
     assert groups == {"one": 3, "two": 3}
+
+
+async def test_a_slice_yields_to_work_that_falls_due_while_all_slots_are_taken(
+    attn: Attn,
+) -> None:
+    queue = await opened(attn, max_messages=1_000)
+    await fill(queue, "a", 10, "wait")
+    await queue.publish("t/b", "it", 1, delay=timedelta(seconds=1.5))
+
+    async with serving(queue, slots=1):
+        await attn.advance(timedelta(seconds=3.5))
+        assert served(attn) == ["a", "b", "a"]

@@ -205,7 +205,7 @@ class Heard:
 @pytest.fixture
 async def on_disk(tmp_path: object) -> AsyncIterator[AttentionQueue]:
     """On a file, where leases are renewed by a thread."""
-    policy = Policy(lease=timedelta(seconds=0.6), handler_timeout=timedelta(seconds=30))
+    policy = Policy(lease=timedelta(seconds=1), handler_timeout=timedelta(seconds=30))
     url = f"sqlite:///{tmp_path}/a.db"
     async with AttentionQueue("market", url=url, plans=[Plan("plan", policy)]) as queue:
         yield queue
@@ -219,7 +219,7 @@ async def test_a_handler_that_blocks_the_event_loop_keeps_its_lease(
     @on_disk.handler("blocks")
     async def blocks(message: int, context: Context) -> None:
         calls.append(context.fence)
-        threading.Event().wait(1.8)
+        threading.Event().wait(2.5)
 
     heard = Heard(on_disk, CycleFinished, TokenWasLost)
     await on_disk.publish("t/1", "blocks", 1)

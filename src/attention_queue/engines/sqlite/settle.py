@@ -28,7 +28,7 @@ from attention_queue.contract.events import (
     StateChanged,
 )
 from attention_queue.engines.sqlite import limits
-from attention_queue.engines.sqlite.claim import MS, Handle
+from attention_queue.engines.sqlite.claim import MS, Handle, wake_timers
 from attention_queue.engines.sqlite.directory import is_active, make_ready, state_at, store_state
 from attention_queue.engines.sqlite.loans import (
     free_message,
@@ -278,6 +278,7 @@ class Finishing:
         elif request[2] in (Hold.RATE.value, Hold.STOP.value, Hold.HEAD.value) and request[1] > now:
             return  # another slot's hold stands
         elif due is not None and due <= now:
+            wake_timers(tx)  # those whose moment came during this slice are in front of it
             lane = int(self.settling.begun.policy.priority)
             tx.run("to_tail", tx.next(), now, lane, rid)
         else:
