@@ -97,17 +97,21 @@ async def _serve(
         for queue in queues:
             await queue.open(engine)
         served = first.worker(*others, slots=settings.slots, grace=settings.grace)
-        grace = write_duration(settings.grace)
         with Leaving(served.drain, grace=settings.grace, watched=watched):
-            names = ", ".join(queue.name for queue in queues)
-            talk(f"serving {names}: {settings.slots} slots on {address}")
             async with observed(served, engine, address, queues=queues, shown=shown):
+                names = ", ".join(queue.name for queue in queues)
+                talk(f"serving {names}: {settings.slots} slots on {address}")
                 await served.run()
     finally:
         await _close(queues, engine)
+    return _ended(abandoned, settings)
+
+
+def _ended(abandoned: int, settings: Config) -> int:
     if not abandoned:
         talk("drained")
         return Exit.OK
+    grace = write_duration(settings.grace)
     talk(f"{abandoned} handlers were not done after {grace}; their messages come again")
     return Leaving.at_once(Exit.FAILED)
 

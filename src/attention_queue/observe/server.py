@@ -115,6 +115,8 @@ class ObserveServer:
 
 
 class _Server(ThreadingHTTPServer):
+    allow_reuse_port = False  # newer Pythons let two processes share one, and each scrape is either
+
     def __init__(self, address: tuple[str, int], pages: ObserveServer) -> None:
         self.pages = pages
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
