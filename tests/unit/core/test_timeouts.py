@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import pytest
 
-from attention_queue import AttentionQueue, Backoff, Context, Plan, Policy
+from attention_queue import AttentionQueue, Backoff, Context, Plan, Policy, Resource
 from attention_queue.contract.events import (
     CycleFinished,
     DeadLettered,
@@ -75,6 +75,29 @@ async def test_too_long_is_a_failed_attempt_and_ends_the_slice(
         "attempts_exhausted", 2, "HandlerTimeout",
     )  # fmt: skip
     assert "handler_timeout (10 s)" in letter.text
+
+
+async def test_a_time_out_cancels_the_handler_and_not_the_scope_around_it(
+    attn: Attn, queue: AttentionQueue
+) -> None:
+    closed: list[int] = []
+
+    @queue.cycle_scope
+    @asynccontextmanager
+    async def session(resource: Resource) -> AsyncIterator[None]:
+        yield
+        task = asyncio.current_task()
+        closed.append(task.cancelling() if task else -1)
+
+    @queue.handler("slow")
+    async def slow(message: int) -> None:
+        await attn.clock.sleep(3600)
+
+    async with serving(queue):
+        await attn.publish("t/1", "slow", 1)
+        await attn.advance(11 * SECOND)
+        assert closed == [0]
+        await attn.advance(15 * SECOND)
 
 
 async def test_a_result_that_comes_in_spite_of_the_time_out_is_too_late(
