@@ -21,6 +21,8 @@ DRIVERS = {  # top-level package: the one place below attention_queue/ that may 
     "uvicorn": "api",
     "cyclopts": "cli",
     "rich": "cli",
+    "prometheus_client": "observe",
+    "structlog": "observe",
 }
 CLOCKS = {"datetime.now", "datetime.utcnow", "date.today", "time.time", "time.time_ns"}
 ENVIRONMENT = {"os.environ", "os.environb", "os.getenv", "os.putenv", "os.unsetenv"}

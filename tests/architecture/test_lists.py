@@ -14,7 +14,9 @@ import attention_queue
 from attention_queue import errors
 from attention_queue.contract import events
 
-HEAVY = ("asyncio", "apsw", "starlette", "uvicorn", "rich", "sqlite3")
+HEAVY = (
+    "asyncio", "apsw", "prometheus_client", "rich", "sqlite3", "starlette", "structlog", "uvicorn",
+)  # fmt: skip
 
 
 def isort_style(name: str) -> tuple[int, str]:

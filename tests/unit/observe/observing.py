@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
+import msgspec
 from prometheus_client import CollectorRegistry
 
 from attention_queue import app
@@ -48,6 +50,14 @@ ONE_OF_EACH: tuple[e.Event, ...] = (
     e.WorkerDraining("worker-1"),
     e.WorkerStopped("worker-1", 0),
 )  # fmt: skip
+
+
+def changed(event: e.Event, **changes: str) -> e.Event:
+    """The same event with other values for those of the fields that it has."""
+    there = {name: value for name, value in changes.items() if hasattr(event, name)}
+    if isinstance(event, e.HandlerEnded):
+        return msgspec.structs.replace(event, **there)
+    return replace(event, **there)
 
 
 def samples(registry: CollectorRegistry) -> Mapping[str, float]:

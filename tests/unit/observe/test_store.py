@@ -15,12 +15,13 @@ from attention_queue.contract import ResourceState, State
 from attention_queue.contract.bus import Bus
 from attention_queue.contract.messages import WorkMessage, new_id
 from attention_queue.contract.policy import PLANS as THREE_PLANS
+from attention_queue.contract.policy import Plan, Policy
 from attention_queue.contract.resource import Resource
 from attention_queue.observe.metrics import Metrics
 from attention_queue.observe.store import FRESH, StoreGauges
 from attention_queue.ports import Group, Register, SetState
 from attention_queue.testkit import Attn
-from unit.observe.observing import PLANS, Slots, samples
+from unit.observe.observing import ONE_OF_EACH, PLANS, Slots, changed, samples
 
 
 class Watched:
@@ -160,6 +161,31 @@ async def test_a_store_that_does_not_answer_leaves_its_gauges_out(tmp_path: Path
     assert samples(registry) == {"attn_store_up": 0}
 
 
+async def test_whatever_people_call_their_plans_the_series_stay_under_eight_hundred(
+    attn: Attn,
+) -> None:
+    watched = Watched(attn)
+    small = Policy(max_messages=1)
+    plans = tuple(Plan(f"plan-{n}", small) for n in range(9))
+    for group in ("a", "b", "c", "d", "e", "f"):
+        await attn.engine.open_group(Group(name=group, plans=plans, default_plan="plan-0"))
+        for plan in plans:
+            for n in (1, 2):
+                shop = Resource(plan.name, f"s{n}")
+                await attn.engine.change(
+                    Register(group=group, resource=shop, plan=plan.name), actor="t"
+                )
+                await attn.engine.put(group, [_message(0, shop) for _ in range(n)])
+            for event in ONE_OF_EACH:
+                changes = {"group": group, "plan": plan.name}
+                attn.bus.emit(changed(event, **changes))
+
+    seen = await watched.look()
+
+    assert 600 < len(seen) < 800
+    assert seen["attn_backlog_messages{group=other,plan=other}"] == 3 * 9 * 3
+
+
 async def test_fifty_thousand_resources_make_no_more_series_than_one(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'a.db'}"
     engine = app.open_engine(url)
@@ -187,5 +213,6 @@ async def test_fifty_thousand_resources_make_no_more_series_than_one(tmp_path: P
     await engine.close()
 
 
-def _message(n: int) -> WorkMessage:
-    return WorkMessage(id=new_id(), resource=Resource("a", f"s{n}"), type="order", payload=b"{}")
+def _message(n: int, shop: Resource | None = None) -> WorkMessage:
+    shop = shop or Resource("a", f"s{n}")
+    return WorkMessage(id=new_id(), resource=shop, type="order", payload=b"{}")
