@@ -98,13 +98,13 @@ def most_rounds(slices: Sequence[tuple[float, float, str]], shops: dict[str, Sho
 def table(*tallies: Tally) -> Table:
     """A row for each kind of shop; waits from the call to the handler, a pair for each tally."""
     result, shops = Table("shops", box=SIMPLE), tallies[0].integrator.shops.values()
-    waited = ("p50 wait", "p99 wait", "p50 shared", "p99 shared")[: 2 * len(tallies)]
+    waited = ("p50 ms", "p99 ms", "shared p50", "shared p99")[: 2 * len(tallies)]
     for heading in ("tasks", "done", *waited):
         result.add_column(heading, justify="right")
     for kind in ("noisy", "quiet", "failing", "held"):
         tasks = [shop.tasks for shop in shops if shop.kind == kind]
         waits = [tally.waits_of(kind) for tally in tallies]
-        cells = [f"{percentile(w, p) * 1000:,.0f} ms" if w else "" for w in waits for p in (50, 99)]
+        cells = [f"{percentile(w, p) * 1000:,.0f}" if w else "" for w in waits for p in (50, 99)]
         result.add_row(f"{len(tasks):,} {kind}", f"{sum(tasks):,}", f"{len(waits[0]):,}", *cells)
     return result
 

@@ -66,7 +66,8 @@ class Run:
         while not happened() and time.monotonic() < self._begin + 50:
             await asyncio.sleep(0.2)
             self.tally.read()
-            self._live.update(table(self.tally), refresh=True)
+            if self._live.console.is_terminal:
+                self._live.update(table(self.tally), refresh=True)
 
     async def until_uploaded(self, part: float) -> None:
         tasks = part * self.integrator.shops[NOISY].tasks

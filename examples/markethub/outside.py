@@ -17,10 +17,10 @@ LIMITS = {"northbay": 6_000, "bazaar": 2_000, "cornershop": 100}  # calls a seco
 
 
 async def call(shop: Resource, task: str) -> int:
-    """A status as of HTTP. Takes 2 to 5 ms; after a 200 the task stands in the book."""
+    """A status as of HTTP. Takes 3 to 7 ms; after a 200 the task stands in the book."""
     started = time.time()
     if (status := faults(shop)) == 200:
-        await asyncio.sleep(random.uniform(0.002, 0.005))
+        await asyncio.sleep(random.uniform(0.003, 0.007))
         write("call", shop.id, task, started)
     return status
 
