@@ -133,7 +133,7 @@ class Attn:
         """Why it is, or is not, being served: what ``attn explain`` says."""
         return explain(await self._seen(resource, queue))
 
-    def dead(self) -> list[DeadLetter]:
+    async def dead(self) -> list[DeadLetter]:
         """What has become a dead letter so far, oldest first."""
         failures = {
             (event.resource, message): event.failure

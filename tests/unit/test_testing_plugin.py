@@ -68,7 +68,7 @@ async def test_dead_letters_say_why(attn: Attn, queue: AttentionQueue) -> None:
     await attn.publish("t/1", "price", {"cents": "x"}, id="bad")
     await attn.drain()
 
-    (letter,) = attn.dead()
+    (letter,) = await attn.dead()
     assert (letter.id, letter.reason, letter.attempts) == ("bad", "undecodable", 1)
     assert "int" in letter.text
 

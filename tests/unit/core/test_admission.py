@@ -66,7 +66,7 @@ async def test_admission_may_change_the_policy_of_the_slice(
     await attn.drain()
 
     assert ends(attn) == ["messages", "drained"]
-    assert len(attn.dead()) == 3
+    assert len(await attn.dead()) == 3
 
 
 async def test_admission_may_defer_a_resource(attn: Attn, queue: AttentionQueue) -> None:

@@ -100,7 +100,7 @@ async def test_the_message_that_kills_is_found_and_its_neighbours_lose_nothing(
     await attn.drain()
 
     assert in_hand == [["kills", "a", "b", "c"], ["kills"], ["kills"], ["kills"]]
-    (letter,) = attn.dead()
+    (letter,) = await attn.dead()
     assert (letter.id, letter.reason) == ("kills", "poison")
     assert started(attn) == ["a", "b", "c"]
     assert [event.charged for event in of_kind(attn, LoansRescued)] == [0, 1, 1, 1]
@@ -113,5 +113,5 @@ async def test_a_suspect_that_is_handled_clears_itself(attn: Attn, queue: Attent
         await attn.advance(LEASE)
     await attn.drain()
 
-    assert attn.dead() == []
+    assert await attn.dead() == []
     assert await attn.backlog("t/1") == 0

@@ -66,7 +66,7 @@ async def test_the_parameter_says_how_a_payload_is_read(
     await attn.drain()
 
     assert seen == [value]
-    assert attn.dead() == []
+    assert await attn.dead() == []
 
 
 async def test_without_an_annotation_a_payload_is_a_json_object(
@@ -81,7 +81,7 @@ async def test_without_an_annotation_a_payload_is_a_json_object(
     await attn.drain()
 
     assert seen == [{"a": 1}]
-    assert [letter.reason for letter in attn.dead()] == ["undecodable"]
+    assert [letter.reason for letter in await attn.dead()] == ["undecodable"]
 
 
 async def test_a_handler_may_take_the_whole_message(attn: Attn, queue: AttentionQueue) -> None:
@@ -116,7 +116,7 @@ async def test_what_does_not_fit_is_a_dead_letter_with_its_path_after_one_attemp
     await attn.publish("t/1", "it", payload)
     await attn.drain()
 
-    (letter,) = attn.dead()
+    (letter,) = await attn.dead()
     assert (letter.reason, letter.attempts, letter.error) == ("undecodable", 1, "Undecodable")
     assert path in letter.text
 
@@ -136,7 +136,7 @@ async def test_neighbours_of_what_cannot_be_read_are_handled(
     await attn.drain()
 
     assert seen == [1, 3, 5]
-    assert len(attn.dead()) == 2
+    assert len(await attn.dead()) == 2
 
 
 async def test_a_list_takes_neighbours_of_one_type_in_one_call(
@@ -192,7 +192,7 @@ async def test_what_cannot_be_read_is_taken_out_of_a_list(
     await attn.drain()
 
     assert calls == [[1, 3, 4]]
-    assert [letter.id for letter in attn.dead()] == [ids[1]]
+    assert [letter.id for letter in await attn.dead()] == [ids[1]]
     assert await attn.backlog("t/1") == 1
 
     await attn.advance(SECOND)
@@ -210,7 +210,7 @@ async def test_one_outcome_of_a_list_stands_for_all(attn: Attn, queue: Attention
         await attn.publish("t/1", "many", n)
     await attn.drain()
 
-    assert [letter.reason for letter in attn.dead()] == ["out of season"] * 3
+    assert [letter.reason for letter in await attn.dead()] == ["out of season"] * 3
 
 
 async def test_a_validator_that_breaks_is_a_failed_attempt_of_its_message_alone(
@@ -229,7 +229,7 @@ async def test_a_validator_that_breaks_is_a_failed_attempt_of_its_message_alone(
 
     assert seen == [1, 2]
     assert await attn.backlog("t/1") == 1
-    assert attn.dead() == []
+    assert await attn.dead() == []
 
 
 class Fragile(pydantic.BaseModel):
@@ -257,4 +257,4 @@ async def test_nothing_of_a_payload_is_ever_run(
     await attn.publish("t/1", "it", payload)
     await attn.drain()
 
-    assert [letter.reason for letter in attn.dead()] == ["undecodable"]
+    assert [letter.reason for letter in await attn.dead()] == ["undecodable"]

@@ -45,7 +45,7 @@ async def test_in_strict_order_the_rest_waits_for_the_first_until_it_is_a_dead_l
     await attn.drain()
 
     assert started(attn) == ["0bad", "0bad", "0bad", "1good", "2good"]
-    assert [letter.id for letter in attn.dead()] == ["0bad"]
+    assert [letter.id for letter in await attn.dead()] == ["0bad"]
     assert ends(attn) == ["head", "head", "drained"]
 
 
@@ -125,13 +125,13 @@ async def test_an_unknown_type_waits_for_another_process_and_the_rest_goes_on(at
     await attn.drain()
     assert {id for id in started(attn) if "good" in id} == {"1good", "3good"}
     assert await attn.backlog("t/1") == 2
-    assert attn.dead() == []
+    assert await attn.dead() == []
 
     queue.handler("new")(lambda message: None)  # the deploy has come
     await attn.advance(2 * SECOND)
     await attn.drain()
     assert await attn.backlog("t/1") == 0
-    assert attn.dead() == []
+    assert await attn.dead() == []
 
 
 async def test_in_strict_order_the_rest_waits_behind_an_unknown_type(attn: Attn) -> None:
@@ -159,12 +159,12 @@ async def test_a_type_unknown_for_the_whole_grace_is_a_dead_letter(
 
     for _ in range(12):
         await attn.drain()
-        assert attn.dead() == []
+        assert await attn.dead() == []
         await attn.advance(timedelta(seconds=49))
     await attn.advance(timedelta(seconds=12))
     await attn.drain()
 
-    (letter,) = attn.dead()
+    (letter,) = await attn.dead()
     assert (letter.id, letter.reason) == ("bad", "unknown_type")
     await attn.advance(2 * SECOND)
     await attn.drain()

@@ -58,7 +58,7 @@ async def test_an_answer_that_is_no_outcome_is_a_failed_attempt(
 
     await attn.drain()
 
-    (letter,) = attn.dead()
+    (letter,) = await attn.dead()
     assert (letter.reason, letter.error) == ("attempts_exhausted", "TypeError")
     assert "a handler returns None, Done, Retry, Reject or Stop" in letter.text
 
@@ -99,7 +99,7 @@ async def test_a_handler_that_fails_k_times_leaves_one_dead_letter_with_its_erro
         await attn.drain()
         await attn.advance(HOUR)
 
-    (letter,) = attn.dead()
+    (letter,) = await attn.dead()
     assert (letter.id, letter.reason, letter.attempts) == (id, "attempts_exhausted", 3)
     assert (letter.error, letter.text) == ("ValueError", "no price for 7")
     assert started(attn) == [id] * 3
@@ -126,7 +126,7 @@ async def test_whatever_a_handler_raises_is_one_failed_attempt_and_no_more(
 
     await attn.drain()
 
-    assert [letter.reason for letter in attn.dead()] == ["attempts_exhausted"] * 2
+    assert [letter.reason for letter in await attn.dead()] == ["attempts_exhausted"] * 2
 
 
 async def test_a_handler_cancelled_from_within_has_failed(attn: Attn) -> None:
@@ -138,7 +138,7 @@ async def test_a_handler_cancelled_from_within_has_failed(attn: Attn) -> None:
 
     await attn.drain()
 
-    assert [letter.error for letter in attn.dead()] == ["CancelledError"]
+    assert [letter.error for letter in await attn.dead()] == ["CancelledError"]
 
 
 async def test_the_waits_grow_and_are_capped_and_spread(attn: Attn) -> None:
@@ -178,7 +178,7 @@ async def test_a_rejected_message_is_a_dead_letter_with_the_reason(attn: Attn) -
 
     await attn.drain()
 
-    assert [(d.reason, d.attempts) for d in attn.dead()] == [("out of season", 1)]
+    assert [(d.reason, d.attempts) for d in await attn.dead()] == [("out of season", 1)]
 
 
 async def test_a_stop_keeps_the_message_first_and_counts_no_attempt(attn: Attn) -> None:

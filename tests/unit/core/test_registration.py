@@ -157,4 +157,4 @@ async def test_anything_that_can_be_called_is_a_handler(
     await attn.drain()
 
     assert shop.seen == [5]
-    assert [letter.reason for letter in attn.dead()] == ["undecodable"]
+    assert [letter.reason for letter in await attn.dead()] == ["undecodable"]

@@ -109,7 +109,7 @@ async def test_every_loop_outlives_every_error(attn: Attn, verb: str, when: str)
 
     assert len(left) < len(ERRORS)
     assert await attn.backlog("t/0") + await attn.backlog("t/1") == 0
-    assert attn.dead() == []
+    assert await attn.dead() == []
 
 
 async def test_a_dispatcher_that_fails_waits_longer_each_time_and_says_so(attn: Attn) -> None:

@@ -70,7 +70,7 @@ async def test_too_long_is_a_failed_attempt_and_ends_the_slice(
         assert "next" in started(attn)
         await attn.advance(15 * SECOND)
 
-    (letter,) = attn.dead()
+    (letter,) = await attn.dead()
     assert (letter.reason, letter.attempts, letter.error) == (
         "attempts_exhausted", 2, "HandlerTimeout",
     )  # fmt: skip
@@ -117,7 +117,7 @@ async def test_a_result_that_comes_in_spite_of_the_time_out_is_too_late(
         assert ends(attn)[0] == "timeout"
         assert await attn.backlog("t/1") == 1
         await attn.advance(15 * SECOND)
-    assert [letter.error for letter in attn.dead()] == ["HandlerTimeout"]
+    assert [letter.error for letter in await attn.dead()] == ["HandlerTimeout"]
 
 
 async def test_a_handler_that_ignores_cancellation_loses_its_slot_and_not_the_workers(
@@ -178,7 +178,7 @@ async def test_the_token_of_a_stuck_handler_lapses_and_what_it_says_later_is_fen
         await rest(attn)
     assert len(of_kind(attn, TokenWasLost)) == 1
     assert of_kind(attn, CycleFinished)[-1].backlog == 0
-    assert attn.dead() == []
+    assert await attn.dead() == []
 
 
 async def test_a_lease_is_renewed_as_long_as_a_slow_handler_is_in_its_time(attn: Attn) -> None:
