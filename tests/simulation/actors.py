@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -33,22 +34,38 @@ async def publish(
     """One publisher: one message after the other, published again while it is unknown."""
     queue = queue_on(process)
     await queue.open(engine)
+    waiting: list[Publish] = []
     for step in steps:
-        await process.clock.sleep(step.wait)
+        waiting.append(step)
         world.ledger.publish(entry_of(step, process.name))
-        if await _put(process, queue, step):
-            world.ledger.entries[step.id].acked = True
-            process.note(f"published {step.id} for {step.shop.name}")
+        if step.together and step is not steps[-1]:
+            continue
+        await process.clock.sleep(step.wait)
+        if await _put(process, queue, waiting):
+            for each in waiting:
+                world.ledger.entries[each.id].acked = True
+                process.note(f"published {each.id} for {each.shop.name}")
         if step.again:
-            await _put(process, queue, step)
+            await _put(process, queue, [step])
+        waiting = []
     await engine.close()
 
 
-async def _put(process: Process, queue: AttentionQueue, step: Publish) -> bool:
-    delay = timedelta(seconds=step.delay) if step.delay is not None else None
-    for _ in range(1 if step.gives_up else 5):
+async def _put(process: Process, queue: AttentionQueue, steps: list[Publish]) -> bool:
+    messages = [
+        queue.message(
+            step.shop.name,
+            step.type,
+            step.id.encode(),
+            id=step.id,
+            delay=None if step.delay is None else timedelta(seconds=step.delay),
+            priority=step.priority,
+        )
+        for step in steps
+    ]
+    for _ in range(1 if steps[-1].gives_up else 5):
         with suppress(EngineUnavailable):
-            await queue.publish(step.shop.name, "job", step.id.encode(), id=step.id, delay=delay)
+            await queue.publish_many(messages)
             return True
         await process.clock.sleep(0.01)
     return False
@@ -60,7 +77,7 @@ def entry_of(step: Publish, publisher: str) -> Entry:
         shop=step.shop.name,
         publisher=publisher,
         number=step.number,
-        ordered=step.shop.ordered and step.delay is None,
+        ordered=step.ordered,
         strict=step.shop.plan == "strict",
     )
 
@@ -117,9 +134,10 @@ class Shopfloor:
         process.bus.on(LoopFailed, self._failed)
         process.bus.on(SweepFinished, self._swept)
 
-    async def serve(self, slots: int) -> None:
+    async def serve(self, types: list[str], slots: int) -> None:
         queue = queue_on(self.process)
-        queue.handler("job")(self._handler())
+        for type in types:
+            queue.handler(type)(self._list_handler() if type == "batch" else self._handler())
         await queue.open(self.engine)
         self._worker = queue.worker(
             slots=slots,
@@ -137,19 +155,33 @@ class Shopfloor:
         if self._worker is not None:
             self._worker.drain()
 
-    def _handler(self) -> object:
+    def _handler(self) -> Callable[..., Awaitable[object]]:
         async def handle(payload: bytes, context: Context) -> Outcome | None:
+            self._started([payload.decode()], context)
             return await self._handle(payload.decode(), context)
 
         return handle
 
+    def _list_handler(self) -> Callable[..., Awaitable[object]]:
+        async def handle(payloads: list[bytes], context: Context) -> list[Outcome | None]:
+            ids = [payload.decode() for payload in payloads]
+            self._started(ids, context)
+            return [await self._handle(id, context) for id in ids]
+
+        return handle
+
+    def _started(self, ids: list[str], context: Context) -> None:
+        self.process.check()
+        for id, delivery in zip(ids, context.deliveries, strict=True):
+            self._attempts[id] = delivery.attempt
+            self._world.ledger.start(id, ids)
+
     async def _handle(self, id: str, context: Context) -> Outcome | None:
-        process = self.process
-        process.check()
+        process, chance = self.process, self._world.chance
         word = self._world.behaviour(id)
         process.note(f"handles {id} under fence {context.fence}: {word}")
-        self._attempts[id] = context.attempt
-        self._world.ledger.start(id)
+        if word.startswith("stop"):
+            return self._stop(word)
         match word:
             case "crash":
                 self._world.ledger.crash(id)
@@ -158,25 +190,26 @@ class Shopfloor:
             case "fail":
                 raise ValueError(id)
             case "retry":
-                return Retry(timedelta(milliseconds=self._world.chance.randint(0, 200)))
-            case "stop":
-                return Stop(
-                    "down", after=timedelta(milliseconds=self._world.chance.randint(20, 500))
-                )
+                return Retry(timedelta(milliseconds=chance.randint(0, 200)))
             case "reject":
                 return Reject("bad")
-            case "slow":
-                await process.clock.sleep(self._world.chance.uniform(0.05, 0.45))
-            case "hang":
-                await process.clock.sleep(30)
-            case _:
-                await process.clock.sleep(self._world.chance.choice((0, 0.002, 0.02)))
+        waits = {"slow": chance.uniform(0.05, 0.45), "hang": 30.0}
+        await process.clock.sleep(waits.get(word, chance.choice((0, 0.002, 0.02))))
         return None
 
+    def _stop(self, word: str) -> Stop:
+        return Stop(
+            "down",
+            after=timedelta(milliseconds=self._world.chance.randint(20, 500)),
+            scope="routing.market" if word == "stop_scope" else None,
+            state=State.CREDENTIALS_ERROR if word == "stop_state" else None,
+        )
+
     def _ended(self, event: HandlerEnded) -> None:
-        if not self.process.dead:
-            (id,), (word,) = event.messages, event.outcomes
-            last = self._attempts[id] >= ONE.policy.retry.attempts
+        if self.process.dead:
+            return
+        for id, word in zip(event.messages, event.outcomes, strict=True):
+            last = self._attempts.get(id, 0) >= ONE.policy.retry.attempts
             self._world.ledger.end(id, word, last)
 
     def _failed(self, event: LoopFailed) -> None:

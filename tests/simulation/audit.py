@@ -25,8 +25,10 @@ class Audit:
         now: Callable[[], int],
         ledger: Ledger,
         report: Callable[[Fault], None],
+        set_back: Callable[[], int],
     ) -> None:
         self._memory, self._now, self._ledger, self._report = memory, now, ledger, report
+        self._set_back = set_back  # milliseconds by which the clock was set back so far
         self.last = memory.snapshot(now())
         self._fences: dict[int, int] = {}
         self.commits = 0
@@ -35,7 +37,10 @@ class Audit:
         before, after = self.last, self._memory.snapshot(self._now())
         self.last = after
         self.commits += 1
-        for fault in (*self._moved(before, after, operation), *standing(after)):
+        for fault in (
+            *self._moved(before, after, operation),
+            *standing(after, 1 + self._set_back()),
+        ):
             self._report(fault)
 
     def _moved(self, before: Snapshot, after: Snapshot, operation: object) -> Iterator[Fault]:
@@ -148,8 +153,12 @@ def _in_hand(before: Snapshot, token: TokenRow) -> list[Message]:
     return [m for m in before.messages.values() if m.rid == token.rid and token.lends(m)]
 
 
-def standing(after: Snapshot) -> Iterator[Fault]:
-    """Work or a token means a request, early enough; the backlog is counted right."""
+def standing(after: Snapshot, slack: int) -> Iterator[Fault]:
+    """Work or a token means a request, early enough; the backlog is counted right.
+
+    ``slack`` are milliseconds: a lease that is renewed after the clock was set back ends earlier
+    than the request, which nobody has touched, is due.
+    """
     counts: dict[int, int] = {}
     for message in after.messages.values():
         counts[message.rid] = counts.get(message.rid, 0) + 1
@@ -162,10 +171,10 @@ def standing(after: Snapshot) -> Iterator[Fault]:
         if request.backlog != counts.get(rid, 0):
             yield "backlog_miscounted", f"{request}, there are {counts.get(rid, 0)}"
         if request.due > after.now:
-            yield from _late(after, request)
+            yield from _late(after, request, slack)
 
 
-def _late(after: Snapshot, request: Request) -> Iterator[Fault]:
+def _late(after: Snapshot, request: Request, slack: int) -> Iterator[Fault]:
     """A request that waits: for a hold, a token's end, or the earliest message; not longer."""
     if not after.active(request.rid):
         return
@@ -177,7 +186,7 @@ def _late(after: Snapshot, request: Request) -> Iterator[Fault]:
         return
     ends = [token.until for token in after.held(request.rid)]
     moments = ends or [message.due for message in after.free(request.rid)]
-    if moments and request.due > max(min(moments), after.now) + 1:
+    if moments and request.due > max(min(moments), after.now) + slack:
         yield "request_too_late", f"{request}, at {after.now} wanted by {min(moments)}"
 
 

@@ -44,9 +44,9 @@ class SimulatedEngine(SqliteEngine):
         writer.others.append((process, self._listener))
 
     async def _verb(self, name: str, call: Callable[[], Awaitable[T]]) -> T:
-        await self.process.point(f"before {name}", "kill", "pause", "refuse")
+        await self.process.point(f"before {name}", "kill", "pause", "refuse", "clock")
         result = await call()
-        await self.process.point(f"after {name}", "kill", "pause", "lose_reply")
+        await self.process.point(f"after {name}", "kill", "pause", "lose_reply", "clock")
         return result
 
     async def between(self) -> None:

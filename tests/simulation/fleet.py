@@ -6,6 +6,7 @@ import asyncio
 from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
+from attention_queue import AttentionQueue
 from attention_queue.clock import Clock
 from simulation.actors import Shopfloor, act, publish, queue_on
 from simulation.process import Process
@@ -33,19 +34,16 @@ class Fleet:
         queue = queue_on(process)
         await queue.open(engine)
         for shop in self._scenario.shops:
-            await queue.register(shop.name, plan=shop.plan)
+            await queue.register(shop.name, plan=shop.plan, routing={"market": "m"})
         for number in range(len(self._scenario.slots)):
             self._start(number)
         await asyncio.wait(self._others(), timeout=DISTURBED_FOR)
         self._world.faults.left = 0
         self._world.note("healed")
-        for shop in self._world.audit.last.shops.values():
-            if shop.state != "active":
-                await queue.resume(shop.name)
         for number, (floor, _) in self._floors.items():
             if floor.process.dead:
                 self._start(number)
-        await self._drain(process)
+        await self._drain(process, queue)
         self._judge()
         await self._leave(process.clock)
         await engine.close()
@@ -65,7 +63,8 @@ class Fleet:
         self._starts += 1
         process, engine = self._world.process(f"w{number}.{self._starts}")
         floor = Shopfloor(self._world, process, engine)
-        task = process.run(floor.serve(self._scenario.slots[number]))
+        types = ["job", "batch"] + ["odd"] * (number == 0)  # a rolling deploy
+        task = process.run(floor.serve(types, self._scenario.slots[number]))
         self._floors[number] = floor, task
         task.add_done_callback(lambda task: self._ended(task, number, process), context=Context())
 
@@ -80,7 +79,7 @@ class Fleet:
         if self._floors[number][0].process is process and not self._leaving:
             self._start(number)
 
-    async def _drain(self, process: Process) -> None:
+    async def _drain(self, process: Process, queue: AttentionQueue) -> None:
         """Until nothing is left; with no fault any more that takes bounded time."""
         deadline = process.clock.monotonic() + DRAINED_WITHIN
         wait = 0.05
@@ -88,6 +87,9 @@ class Fleet:
             last = self._world.audit.last
             if not last.messages and not last.tokens and not last.requests:
                 return
+            for shop in last.shops.values():
+                if shop.state != "active":
+                    await queue.resume(shop.name)
             await process.clock.sleep(wait)
             wait = min(wait * 1.5, 2.0)
         last = self._world.audit.last

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 Fault = tuple[str, str]
@@ -42,8 +42,8 @@ class Ledger:
     def bury(self, id: str) -> None:
         self.entries[id].buried = self.entries[id].over = True
 
-    def start(self, id: str) -> None:
-        """A handler begins; in one publisher's order per shop the first time."""
+    def start(self, id: str, beside: Sequence[str] = ()) -> None:
+        """A handler begins, ``beside`` others of its list; in order per shop the first time."""
         entry = self.entries[id]
         entry.starts += 1
         if not entry.ordered:
@@ -53,14 +53,15 @@ class Ledger:
             self.report(("out_of_order", f"{id} starts after number {self._latest[line]}"))
         self._latest[line] = max(self._latest.get(line, 0), entry.number)
         if entry.strict:
-            self._check_strict(entry)
+            self._check_strict(entry, beside)
 
-    def _check_strict(self, entry: Entry) -> None:
+    def _check_strict(self, entry: Entry, beside: Sequence[str]) -> None:
         for other in self.entries.values():
             if (
                 other.ordered
                 and other.acked
                 and not other.over
+                and other.id not in beside
                 and (other.shop, other.publisher) == (entry.shop, entry.publisher)
                 and other.number < entry.number
             ):

@@ -46,6 +46,8 @@ class SeededLoop(asyncio.BaseEventLoop):
         self._chance, self._before_jump = chance, before_jump
         self._micros = 0
         self._tasks_made = 0
+        self.offset_ms = 0  # of the wall clock
+        self.set_back_ms = 0  # in all
         self.steps = 0
         self.limit = 0  # of steps; ``exhausted`` is called at it
         self.exhausted: Callable[[], None] = self.stop
@@ -57,6 +59,11 @@ class SeededLoop(asyncio.BaseEventLoop):
     @property
     def millis(self) -> int:
         return self._micros // 1000
+
+    def set_clock(self, by_ms: int) -> None:
+        """The wall clock is set forward, or back; timers go on as they do."""
+        self.offset_ms += by_ms
+        self.set_back_ms += max(-by_ms, 0)
 
     def unpark(self, lane: Lane) -> None:
         """The lane goes on, with all that became ready meanwhile."""

@@ -30,7 +30,7 @@ class Faults:
     chance: random.Random
     probability: float
     left: int
-    kinds: tuple[str, ...]  # kill, pause, lose_reply, refuse
+    kinds: tuple[str, ...]  # kill, pause, lose_reply, refuse, clock
     pause_for: tuple[float, float] = (0.7, 1.6)  # seconds; the leases are shorter
     happened: int = 0
 
@@ -110,6 +110,8 @@ class Process(Lane):
                     self.kill()
                 case "pause":
                     self.pause()
+                case "clock":
+                    self.loop.set_clock(self._chance.choice((-2000, -300, 300, 2000)))
                 case "refuse" | "lose_reply":
                     raise EngineUnavailable(f"{where}: {fault}")
         self.check()
@@ -124,16 +126,16 @@ class Process(Lane):
 
 
 class VirtualClock:
-    """The loop's time. Reading it costs nothing and changes nothing."""
+    """The loop's time; the wall clock, which is one for all processes, may have been set anew."""
 
     def __init__(self, process: Process) -> None:
         self._process, self._loop = process, process.loop
 
     def now(self) -> datetime:
-        return START + timedelta(milliseconds=self._loop.millis)
+        return START + timedelta(milliseconds=self._loop.millis + self._loop.offset_ms)
 
     def now_ms(self) -> int:
-        return START_MS + self._loop.millis
+        return START_MS + self._loop.millis + self._loop.offset_ms
 
     def monotonic(self) -> float:
         return self._loop.time()

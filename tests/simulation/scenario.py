@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from attention_queue.contract import Backoff, Order, Plan, Policy, Rate
+from attention_queue.contract import Backoff, Order, Plan, Policy, Priority, Rate
 
 GROUP = "shops"
 LEASE = 0.6  # seconds; short, so that it ends often
@@ -36,11 +36,13 @@ class Profile:
     publishers: tuple[int, int] = (1, 3)
     messages: tuple[int, int] = (2, 6)  # of one publisher
     faultless: float = 0.3  # share of schedules without any fault
-    faults: tuple[str, ...] = ("kill", "kill", "pause", "lose_reply", "refuse")
+    faults: tuple[str, ...] = ("kill", "kill", "pause", "lose_reply", "refuse", "clock")
     most_faults: int = 4
     people: float = 0.5  # share of schedules in which somebody changes states and plans
     delayed: float = 0.15  # of messages
-    stop: float = 0.04  # of handler calls
+    batched: float = 0.15  # of messages: handled in lists
+    odd: float = 0.04  # of messages: of a type that not every worker handles
+    stop: float = 0.05  # of handler calls
     fail: float = 0.1
     slow: float = 0.08
     crash: float = 0.02
@@ -64,9 +66,18 @@ class Publish:
     shop: Shop
     id: str
     number: int
+    type: str  # job, batch, odd
     delay: float | None
+    priority: Priority | None
     again: bool  # published a second time, with the same id
     gives_up: bool  # after an unknown answer, instead of publishing again
+    together: bool  # with the next one, in one call
+
+    @property
+    def ordered(self) -> bool:
+        """Whether its first handling has a place in its publisher's order."""
+        told = self.shop.ordered and self.delay is None
+        return told and (self.type != "odd" or self.shop.plan == "strict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +135,7 @@ def _publisher(
     faultless: bool,
 ) -> list[Publish]:
     steps = []
+    batched = chance.choice((0.0, profile.batched, 3.0))
     for number in range(1, chance.randint(*profile.messages) + 1):
         id = f"{name}-{number}"
         behaviours[id] = _behaviour(chance, profile, faultless)
@@ -133,9 +145,12 @@ def _publisher(
                 shop=chance.choice(shops),
                 id=id,
                 number=number,
+                type=chance.choices(("batch", "odd", "job"), (batched, profile.odd, 1))[0],
                 delay=chance.uniform(0.01, 0.8) if chance.random() < profile.delayed else None,
+                priority=chance.choice((None, None, *Priority)),
                 again=chance.random() < 0.1,
                 gives_up=chance.random() < 0.2,
+                together=chance.random() < 0.1,
             )
         )
     return steps
@@ -145,11 +160,19 @@ def _behaviour(chance: random.Random, profile: Profile, faultless: bool) -> list
     """What the handler does with a message the first, second, third time; then it is done."""
     if not faultless and chance.random() < profile.crash / 4:
         return ["crash"] * 10
-    words = ["stop", "fail", "retry", "slow", "hang", "reject", "crash", "done"]
-    crash = 0.0 if faultless else profile.crash
-    weights = [profile.stop, profile.fail / 2, profile.fail / 2, profile.slow, 0.01, 0.01, crash]
-    weights.append(max(1 - sum(weights), 0.0))
-    return chance.choices(words, weights, k=3)
+    weights = {
+        "stop": profile.stop / 2,
+        "stop_scope": profile.stop / 4,
+        "stop_state": profile.stop / 4,
+        "fail": profile.fail / 2,
+        "retry": profile.fail / 2,
+        "slow": profile.slow,
+        "hang": 0.01,
+        "reject": 0.01,
+        "crash": 0.0 if faultless else profile.crash,
+    }
+    weights["done"] = max(1 - sum(weights.values()), 0.0)
+    return chance.choices(list(weights), list(weights.values()), k=3)
 
 
 def _acts(chance: random.Random, shops: list[Shop]) -> list[Act]:

@@ -200,8 +200,8 @@ UPDATE message SET due_ms = ?, failed = failed + 1, suspect = 0, unknown_ms = NU
 WHERE rid = ? AND due_ms = ? AND seq = ?
 
 -- name: defer
--- Nobody here handles its type; no attempt.
-UPDATE message SET due_ms = ?, suspect = 0, unknown_ms = coalesce(unknown_ms, ?)
+-- Nobody here handles its type; no attempt, and a suspect stays one: it was not put to the test.
+UPDATE message SET due_ms = ?, unknown_ms = coalesce(unknown_ms, ?)
 WHERE rid = ? AND due_ms = ? AND seq = ?
 
 -- name: history
