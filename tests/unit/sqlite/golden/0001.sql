@@ -93,7 +93,7 @@ INSERT INTO message VALUES(3,0,9,'paused-1','order',1767225600000,0,0,0,NULL,NUL
 INSERT INTO message VALUES(3,0,10,'paused-2','order',1767225600000,0,0,0,NULL,NULL,'{"trace":"x"}',NULL,X'007B7D');
 INSERT INTO message VALUES(3,0,11,'paused-3','order',1767225600000,0,0,0,NULL,NULL,'{"trace":"x"}',NULL,X'007B7D');
 INSERT INTO message VALUES(4,1767312000000,13,'late-1','order',1767225600000,0,0,0,NULL,NULL,'{"trace":"x"}',NULL,X'007B7D');
-CREATE UNIQUE INDEX message_id ON message (rid, id);
+CREATE UNIQUE INDEX message_id ON message (id, rid);
 DROP TABLE IF EXISTS "plan";
 CREATE TABLE plan (
     gid      INTEGER NOT NULL REFERENCES grp,

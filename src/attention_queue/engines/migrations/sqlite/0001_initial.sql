@@ -86,7 +86,8 @@ CREATE TABLE message (
     payload      BLOB NOT NULL,
     PRIMARY KEY (rid, due_ms, seq)
 ) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX message_id ON message (rid, id);
+-- Ids that sort by time are appended here; by resource they would land on a page each.
+CREATE UNIQUE INDEX message_id ON message (id, rid);
 
 CREATE TABLE dead (
     dead_id      INTEGER PRIMARY KEY,
