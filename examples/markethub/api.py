@@ -16,6 +16,7 @@ from attention_queue import AttentionQueueError, Resource, WorkMessage
 from markethub.hub import Task, queue
 
 MAX_BODY = 16 * 1024 * 1024  # bytes
+TOGETHER = 500  # messages in one transaction: other calls get their turn between two
 Publish = Callable[[Sequence[WorkMessage]], Awaitable[object]]
 read_tasks = msgspec.json.Decoder(Task | list[Task]).decode
 
@@ -23,7 +24,8 @@ read_tasks = msgspec.json.Decoder(Task | list[Task]).decode
 def api(publish: Publish) -> Starlette:
     """``POST /shops/{tenant}/{id}/tasks``: 202 when all of it is on the disk.
 
-    422: none of it is; the error says where the fault is. 503: send the same ids again.
+    422: none of it is; the error says where the fault is. 503: some of it may be; send the same
+    ids again, and what was stored is not stored twice.
     """
 
     async def accept(request: Request) -> JSONResponse:
@@ -34,7 +36,9 @@ def api(publish: Publish) -> Starlette:
         try:
             tasks, shop = read_tasks(body), Resource(**request.path_params)
             tasks = tasks if isinstance(tasks, list) else [tasks]
-            await publish([queue.message(shop, type_of(task), task, id=task.id) for task in tasks])
+            messages = [queue.message(shop, type_of(task), task, id=task.id) for task in tasks]
+            for n in range(0, len(messages), TOGETHER):
+                await publish(messages[n : n + TOGETHER])
         except msgspec.DecodeError as error:
             return JSONResponse({"error": str(error)}, 422)
         except AttentionQueueError as error:

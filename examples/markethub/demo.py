@@ -133,7 +133,7 @@ def main(*, db: Path | None = None, quick: bool = False, json: bool = False) -> 
     if db and db.exists():
         console.print(f"{db} is there already: give the path of a new database")
         return 2
-    size = (400, 12_000, 6) if quick else (1_000, 20_000, 15)
+    size = (400, 16_000, 7) if quick else (1_000, 20_000, 15)
     with TemporaryDirectory(prefix="markethub-") as temporary:
         here = Path(temporary)
         title = "Attention queue on SQLite: 2 workers with 8 slots each"
