@@ -13,7 +13,7 @@ from attention_queue.contract.bus import Bus
 from attention_queue.contract.events import Event, Published, TokensRenewed, TokenWasLost
 from attention_queue.engines.sqlite import sweep
 from attention_queue.engines.sqlite.claim import MS, Claim, Lanes
-from attention_queue.engines.sqlite.database import MEMORY, connect, reader
+from attention_queue.engines.sqlite.database import MEMORY, connect, mapped, reader
 from attention_queue.engines.sqlite.directory import Directory
 from attention_queue.engines.sqlite.keeper import LoopKeeper, ThreadKeeper, renewal
 from attention_queue.engines.sqlite.publish import Publishing
@@ -69,6 +69,7 @@ class SqliteEngine:
         self._stirred = 0  # commits that may have made work ready
         self._seen: dict[tuple[str, ...], int] = {}  # of them, before the last begin of the groups
         self._next_due_ms: dict[tuple[str, ...], int | None] = {}
+        self._rests: dict[tuple[str, ...], bool] = {}  # the last begin has found nothing
         self._waiters: set[Callable[[], None]] = set()
         self._reader = None if path == MEMORY else reader(path)
         self.writer.listeners.append(self._stir)
@@ -83,10 +84,13 @@ class SqliteEngine:
 
     async def begin(self, want: Want) -> Sequence[Begun | Declined]:
         self._seen[want.groups] = self._stirred
+        if self._rests.get(want.groups) and not self._is_due(want.groups):
+            return []
         version = self.writer.group.directory
         started = self.clock.monotonic()
         claim = await self.writer.run(Claim(self.directory, self._lanes, want, version, started))
         self._next_due_ms[want.groups] = claim.next_due_ms
+        self._rests[want.groups] = self._reader is not None and not claim.found
         self._emit(claim.events)
         return claim.found
 
@@ -191,6 +195,21 @@ class SqliteEngine:
             self._reader.close()
         if self._owns_writer:
             await self.writer.close()
+
+    def _is_due(self, groups: tuple[str, ...]) -> bool:
+        """A look without a transaction, for a worker at rest that another process has woken."""
+        assert self._reader is not None
+        tx = Transaction(self._reader, self.clock.now_ms())
+        with mapped(self.path):
+            timer = tx.first("next_timer")
+            next_due_ms = timer[0] if timer else None
+            if next_due_ms is not None and next_due_ms <= tx.now_ms:
+                return True
+            for group in filter(None, [tx.first("group", name) for name in groups]):
+                if any(tx.first("ready", group[0], lane, 1) for lane in (0, 1, 2)):
+                    return True
+        self._next_due_ms[groups] = next_due_ms
+        return False
 
     def _longest(
         self, tx: Transaction, groups: Collection[str]

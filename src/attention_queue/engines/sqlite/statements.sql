@@ -322,9 +322,12 @@ WHERE t.until_ms < ?
 GROUP BY t.rid LIMIT ?
 
 -- name: longest_ready
--- The head of a lane has waited longest in it. Rides attention_ready.
+-- The head of a lane has waited longest in it. Rides attention_ready. A resource that is served and
+-- could use one more consumer does not wait: nobody has to make room for it.
 SELECT rid, since_ms FROM attention
-WHERE gid = ? AND lane = ? AND due_ms = 0 ORDER BY place LIMIT 2
+WHERE gid = ? AND lane = ? AND due_ms = 0
+  AND NOT EXISTS (SELECT 1 FROM token t WHERE t.rid = attention.rid)
+ORDER BY place LIMIT 2
 
 -- name: overdue
 -- Those whose time has come and that no claim has woken yet; a full resource's own is none of them.
