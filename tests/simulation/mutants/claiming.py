@@ -156,7 +156,7 @@ CLAIMING = (
     ),
     Mutant(
         name="suspects are taken in company (H38)",
-        kinds=frozenset({"suspect_in_company"}),
+        kinds=frozenset({"suspect_in_company", "spin"}),
         swaps=(
             (claim, "take", _takes_suspects_along),
             (settle, "take", _takes_suspects_along),

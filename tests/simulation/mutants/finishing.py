@@ -41,6 +41,7 @@ def _release(tx: Transaction, finishing: Finishing) -> None:
     token = finishing.settling.begun.token
     if not tx.run("take_token", _rid(finishing), token.slot, token.fence):
         raise TokenLost(token.resource, token.slot)
+    handle_of(finishing.settling.begun).released = True
 
 
 def _others_end(tx: Transaction, finishing: Finishing) -> tuple[int | None, int | None]:
