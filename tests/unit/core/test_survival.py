@@ -87,6 +87,8 @@ async def serve_until_idle(attn: Attn, worker: AttentionWorker, resources: list[
             await attn.advance(SECOND)
             if not [r for r in resources if await attn.backlog(r)]:
                 break
+        for _ in range(35):  # a lease whose finish was never heard has to end, and to be found
+            await attn.advance(SECOND)
         worker.drain()
         await attn.advance(30 * SECOND)
 
