@@ -209,6 +209,19 @@ class ScopeStopped:
 
 
 @dataclass(frozen=True, slots=True)
+class OperationAdvanced:
+    """One step of a redrive, discard or retirement: one effect. Counts are of this step."""
+
+    name: ClassVar[str] = "operation.advanced"
+    group: str
+    number: int
+    kind: str
+    done: int
+    skipped: int
+    progress: str
+
+
+@dataclass(frozen=True, slots=True)
 class SweepFinished:
     name: ClassVar[str] = "sweep.finished"
     repairs: Mapping[str, int]  # by reason
@@ -262,6 +275,7 @@ Event = (
     | StateChanged
     | PlanChanged
     | ScopeStopped
+    | OperationAdvanced
     | SweepFinished
     | LoopFailed
     | WorkerStarted

@@ -9,7 +9,10 @@ import apsw
 
 from attention_queue import sql
 
-STATEMENTS = sql.load("attention_queue.engines.sqlite", "statements.sql")
+STATEMENTS = {
+    **sql.load("attention_queue.engines.sqlite", "statements.sql"),
+    **sql.load("attention_queue.engines.sqlite", "operations.sql"),
+}
 Row = tuple[Any, ...]
 
 
