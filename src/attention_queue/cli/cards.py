@@ -23,7 +23,7 @@ from attention_queue.contract.figures import (
 from attention_queue.contract.units import write_duration
 from attention_queue.core.insight import Health, Status, Verdict, Word
 from attention_queue.core.tables import request_word
-from attention_queue.core.wording import END_OF_TIME, duration, moment
+from attention_queue.core.wording import END_OF_TIME, duration, moment, plural
 
 NONE = "-"
 _COUNTS = ("Backlog", "Busy", "In line", "Served")
@@ -200,10 +200,9 @@ def _numbers(
     yield "plan", Text(f"{seen.plan}: {numbers['max_consumers']} x {numbers['max_messages']}")
     yield "backlog", f"{seen.backlog:,}"
     yield "oldest", _age(seen.oldest, seen.at)
-    yield (
-        "in hand",
-        f"{numbers['in_hand']}, with {numbers['tokens']} of {numbers['max_consumers']} tokens",
-    )
+    limit = seen.policy.max_consumers
+    out = f"{numbers['tokens']} of {limit} {plural(limit, 'token')}"
+    yield "in hand", f"{numbers['in_hand']}, with {out} out"
     yield "request", _request(seen)
     yield "dead letters", f"{seen.dead:,}"
 

@@ -56,6 +56,4 @@ def words_of(error: AttentionQueueError) -> str:
     if isinstance(error, InvalidConfig):
         head = "the settings are wrong:" if len(error.problems) > 1 else "a setting is wrong:"
         return "\n  ".join([head, *error.problems, "see them all with attn config show --origin"])
-    if isinstance(error, EngineError) and error.retryable:
-        return f"{error}\n  what was asked for may have happened; it is safe to ask again"
     return str(error)

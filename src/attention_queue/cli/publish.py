@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from attention_queue import app, config
-from attention_queue.cli.bulk import Bulk, Report
+from attention_queue.cli.bulk import BATCH, Bulk, Report
 from attention_queue.cli.exits import Exit, Leave
 from attention_queue.cli.output import Output, Url, print_one, talk
 from attention_queue.clock import SystemClock
@@ -21,7 +21,7 @@ from attention_queue.contract import PLANS, Priority, Resource, WorkMessage, new
 from attention_queue.contract.messages import MAX_PAYLOAD
 from attention_queue.contract.units import read_duration
 from attention_queue.contract.untrusted_json import check_json
-from attention_queue.errors import ContractError
+from attention_queue.errors import ContractError, EngineUnavailable
 from attention_queue.ports import Group, Put
 
 Putting = Callable[[Sequence[WorkMessage]], Put]
@@ -76,8 +76,7 @@ def publish(
         lines = Bulk(bulk or "-", delay=_delay(delay), priority=_priority(priority))
         return _finish(_publish_many(url, group, lines), output)
     message = _message(resource, type, payload, id, delay, priority)
-    with _opened(url, group) as (name, put):
-        stored = put((message,)).stored
+    name, stored = _publish_one(url, group, message)
     data: dict[str, object] = {"id": message.id, "group": name, "stored": bool(stored)}
     print_one(output, data, message.id)
     if not stored:
@@ -127,6 +126,15 @@ def _body(payload: str | None) -> bytes:
             return payload.encode("utf-8", "surrogateescape")
 
 
+def _publish_one(url: str | None, group: str | None, message: WorkMessage) -> tuple[str, int]:
+    try:
+        with _opened(url, group) as (name, put):
+            return name, put((message,)).stored
+    except EngineUnavailable as error:
+        again = f"it may be stored; publish it again with --id {message.id}"
+        raise Leave(Exit.UNAVAILABLE, f"{error}\n  {again}") from None
+
+
 def _publish_many(url: str | None, group: str | None, bulk: Bulk) -> Report:
     try:
         with _opened(url, group) as (_, put):
@@ -134,6 +142,10 @@ def _publish_many(url: str | None, group: str | None, bulk: Bulk) -> Report:
     except KeyboardInterrupt:
         stored = f"{bulk.report.stored:,} stored before that"
         raise Leave(Exit.INTERRUPTED, f"interrupted; {stored}") from None
+    except EngineUnavailable as error:
+        stored = f"{bulk.report.stored:,} stored before that, and perhaps {BATCH} more"
+        again = "lines with ids may be published again"
+        raise Leave(Exit.UNAVAILABLE, f"{error}\n  {stored}; {again}") from None
 
 
 @contextmanager

@@ -12,7 +12,6 @@ import asyncio
 import random
 from collections import deque
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
 
@@ -162,12 +161,17 @@ class Cycle:
         """The slice inside the application's scope, opened once: the shop's API session."""
         if self._service.scope is None:
             return await self._serve(None)
-        async with AsyncExitStack() as stack:
-            try:
-                opened = await stack.enter_async_context(self._service.scope(self.begun.resource))
-            except Exception as exc:  # no message is to blame for it
-                return self._broken("cycle_scope", exc)
-            return await self._serve(opened)
+        serving = False
+        try:
+            async with self._service.scope(self.begun.resource) as opened:
+                serving = True
+                ending = await self._serve(opened)
+                serving = False
+        except Exception as exc:
+            if serving:
+                raise
+            return self._broken("cycle_scope", exc)  # no message is to blame for it
+        return ending
 
     async def _serve(self, scope: object) -> Ending:
         while True:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
+import msgspec.inspect
 
 from attention_queue.contract import WorkMessage
 from attention_queue.contract.names import type_fault
@@ -123,6 +124,8 @@ def decoder(wanted: Any, where: str) -> Decode:
         return lambda message: _try(validate, message.payload)
     try:
         decode = msgspec.json.Decoder(wanted).decode
+        if isinstance(msgspec.inspect.type_info(wanted), msgspec.inspect.CustomType):
+            raise TypeError("it is no type that JSON can be validated as")
     except TypeError as exc:
         raise ContractError(f"{where}: cannot decode JSON as {wanted}: {exc}") from exc
     return lambda message: _try(decode, message.payload)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -179,3 +182,32 @@ def test_an_interrupted_publisher_says_what_it_has_stored(folder: Path, given: S
 
     assert code == 130
     assert publisher.said[-1] == "attn: interrupted; 500 stored before that"
+
+
+FULL_DISK = """
+import resource, runpy, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
+sys.argv = ["attn", *sys.argv[1:]]
+runpy.run_module("attention_queue", run_name="__main__")
+"""
+
+
+def test_a_full_disk_ends_a_publisher_with_what_it_has_stored(folder: Path, cli: Cli) -> None:
+    lines = "".join(f'{{"resource": "eu/x{n}", "type": "t", "id": "{n}"}}\n' for n in range(5_000))
+
+    ran = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, "publish", "-", "--group", "marketplace"],
+        input=lines,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (ran.returncode, ran.stdout) == (5, "")
+    said = re.search(r"([0-9,]+) stored before that, and perhaps 500 more", ran.stderr)
+    assert said, ran.stderr
+    kept = cli("status", "-o", "json").data["groups"][0]["backlog"]
+    assert int(said[1].replace(",", "")) <= kept < 5_000
+    assert cli("publish", "-", stdin=lines.encode()).out.startswith(f"{5_000 - kept:,} stored")

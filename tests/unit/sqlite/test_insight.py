@@ -55,7 +55,8 @@ async def test_a_served_resource_shows_its_token_and_what_is_in_hand(
     stage: SqliteStage, insight: SqliteInsight
 ) -> None:
     await stage.open(max_messages=10)
-    await stage.put(*messages(shop("a"), 25))
+    for work in messages(shop("a"), 25):  # numbers between them go to another resource
+        await stage.put(work, message(shop("b"), work.id))
     begun = await stage.begin_one(owner="w7")
 
     seen = await see(insight, "a")

@@ -11,11 +11,12 @@ from attention_queue.clock import Clock
 from attention_queue.contract import Delivery, Resource, State, WorkMessage
 from attention_queue.contract.bus import Bus
 from attention_queue.contract.events import Event, Published, TokensRenewed, TokenWasLost
-from attention_queue.engines.sqlite import publish, sweep
+from attention_queue.engines.sqlite import sweep
 from attention_queue.engines.sqlite.claim import MS, Claim, Lanes
 from attention_queue.engines.sqlite.database import MEMORY, connect, reader
 from attention_queue.engines.sqlite.directory import Directory
 from attention_queue.engines.sqlite.keeper import LoopKeeper, ThreadKeeper, renewal
+from attention_queue.engines.sqlite.publish import Publishing
 from attention_queue.engines.sqlite.settle import Finishing, Settling, handle_of
 from attention_queue.engines.sqlite.transaction import Transaction
 from attention_queue.engines.sqlite.turn import Turn
@@ -76,9 +77,7 @@ class SqliteEngine:
         await self.writer.run(lambda tx: self.directory.open_group(tx, group))
 
     async def put(self, group: str, messages: Sequence[WorkMessage]) -> Put:
-        done = await self.writer.run(
-            lambda tx: publish.put(tx, self.directory, group, messages), wakes=True
-        )
+        done = await self.writer.run(Publishing(self.directory, group, messages), wakes=True)
         self._emit_put(group, done)
         return done
 

@@ -87,7 +87,7 @@ def resource(look: Look, group: str, name: Resource) -> ResourceFigures | None:
         routing=routes,
         state=ResourceState(State(row[7]), row[8], row[9], _moment(row[10])),
         request=_request(look, gid, row),
-        tokens=tuple(_token(*each) for each in look.all("tokens_of", rid)),
+        tokens=tuple(_token(look, rid, *each) for each in look.all("tokens_of", rid)),
         backlog=row[17] if row[17] is not None else _count(look, "unasked", rid),
         oldest=_oldest(look, rid),
         next=_next(look, rid),
@@ -167,9 +167,18 @@ def _request(look: Look, gid: int, row: Row) -> RequestFigures | None:
     )
 
 
-def _token(slot: int, owner: str, fence: int, until_ms: int, loan: str) -> TokenFigures:
-    loaned = sum(last - first + 1 for _, first, last in read_ranges(loan))
-    return TokenFigures(slot=slot, owner=owner, fence=fence, until=from_ms(until_ms), loaned=loaned)
+def _token(
+    look: Look, rid: int, slot: int, owner: str, fence: int, until_ms: int, loan: str
+) -> TokenFigures:
+    """A range on loan spans the numbers of other resources, so its messages are counted."""
+    counts = [look.first("in_hand", rid, *each) for each in read_ranges(loan)]
+    return TokenFigures(
+        slot=slot,
+        owner=owner,
+        fence=fence,
+        until=from_ms(until_ms),
+        loaned=sum(row[0] for row in counts if row),
+    )
 
 
 def _next(look: Look, rid: int) -> NextFigures | None:

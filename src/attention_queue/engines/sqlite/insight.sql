@@ -57,6 +57,10 @@ WHERE g.name = ?1
 -- By primary key, in the order of their slots.
 SELECT slot, owner, fence, until_ms, loan FROM token WHERE rid = ?1 ORDER BY slot
 
+-- name: in_hand
+-- The messages of one range on loan, by primary key.
+SELECT count(*) FROM message WHERE rid = ?1 AND due_ms = ?2 AND seq BETWEEN ?3 AND ?4
+
 -- name: ahead
 -- Requests before a place in its lane, counted up to a limit. Rides attention_ready.
 SELECT count(*) FROM (SELECT 1 FROM attention

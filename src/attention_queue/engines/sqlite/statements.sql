@@ -84,6 +84,10 @@ INSERT INTO message (rid, due_ms, seq, id, type, enqueued_ms, content_type, head
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (rid, id) DO NOTHING
 
+-- name: is_stored
+-- Which of a batch were new, once some were not. By primary key.
+SELECT 1 FROM message WHERE rid = ? AND due_ms = ? AND seq = ?
+
 -- name: ask
 -- No row: the first request of the resource.
 INSERT INTO attention (rid, gid, lane, due_ms, place, since_ms, backlog) VALUES (?, ?, ?, ?, ?, ?, ?)

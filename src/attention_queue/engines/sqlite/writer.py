@@ -13,6 +13,7 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
+from itertools import groupby
 from typing import Any, Protocol, TypeVar
 
 import apsw
@@ -83,7 +84,7 @@ class Group:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 tx = Transaction(self._db, self._clock.now_ms())
-                results = [operation(tx) for operation in operations]
+                results = _run(tx, operations)
                 tx.close()
                 self._db.execute("COMMIT")
             except BaseException:
@@ -101,6 +102,16 @@ class Group:
         row = self._db.execute(STATEMENTS["directory_version"]).fetchone()
         assert row is not None
         return int(row[0])
+
+
+def _run(tx: Transaction, operations: Sequence[Operation[Any]]) -> list[Any]:
+    """The result of each, in order; neighbours of a kind that can go together do."""
+    results: list[Any] = []
+    for kind, neighbours in groupby(operations, key=type):
+        run = list(neighbours)
+        together = getattr(kind, "together", None)
+        results += together(tx, run) if together else [operation(tx) for operation in run]
+    return results
 
 
 class InlineWriter:
