@@ -30,6 +30,7 @@ from attention_queue.contract.figures import (
     ResourceFilter,
     ResourceRow,
 )
+from attention_queue.contract.operation import Operation, OperationFigures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,9 +136,13 @@ class Left:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetState:
+    """``expect``: only if the resource still has this version; None: whatever it has."""
+
     group: str
     resource: Resource
     state: ResourceState
+    stop_now: bool = False  # cancel the handlers that run; else they finish their message
+    expect: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,12 +154,16 @@ class Register:
     plan: str | None = None
     routing: Mapping[str, str] | None = None
     overrides: tuple[Override, ...] | None = None
+    expect: int | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetPlan:
     group: str
     plan: Plan
+    expect: int | None = None  # the plan's version
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +172,7 @@ class Nudge:
 
     group: str
     resource: Resource
+    reason: str = ""
 
 
 Change = SetState | Register | SetPlan | Nudge
@@ -236,6 +246,22 @@ class Engine(Protocol):
 
     async def sweep(self, after: int, limit: int) -> Swept:
         """Repair one page of resources that have work and no request; see ``Swept``."""
+
+    async def start(self, operation: Operation, *, actor: str) -> int:
+        """Note a redrive, discard or retirement; its number. ``step`` does the work.
+
+        Raises:
+            Conflict: The same is under way, or the resource is being retired. Nothing was changed.
+        """
+
+    async def step(self, number: int | None, limit: int) -> OperationFigures | None:
+        """Do one step of an operation (None: of the one whose turn it is, if there is one).
+
+        A step is one unit: who repeats it after a crash goes on where the last one stopped.
+        """
+
+    async def cancel(self, number: int, *, actor: str) -> OperationFigures:
+        """What is done stays done. Raises: ``Conflict`` if it has ended already."""
 
     def keeper(self) -> Keeper:
         """What renews the leases of this engine's cycles, off the handlers' loop where it can."""

@@ -209,6 +209,18 @@ class ScopeStopped:
 
 
 @dataclass(frozen=True, slots=True)
+class OperationStarted:
+    """A redrive, discard or retirement is ordered; nothing is moved yet."""
+
+    name: ClassVar[str] = "operation.started"
+    group: str
+    number: int
+    kind: str
+    actor: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class OperationAdvanced:
     """One step of a redrive, discard or retirement: one effect. Counts are of this step."""
 
@@ -275,6 +287,7 @@ Event = (
     | StateChanged
     | PlanChanged
     | ScopeStopped
+    | OperationStarted
     | OperationAdvanced
     | SweepFinished
     | LoopFailed

@@ -10,8 +10,16 @@ from datetime import timedelta
 from attention_queue.clock import Clock
 from attention_queue.contract import Delivery, Resource, State, WorkMessage
 from attention_queue.contract.bus import Bus
-from attention_queue.contract.events import Event, Published, TokensRenewed, TokenWasLost
-from attention_queue.engines.sqlite import sweep
+from attention_queue.contract.events import (
+    Event,
+    OperationStarted,
+    Published,
+    TokensRenewed,
+    TokenWasLost,
+)
+from attention_queue.contract.operation import Operation, OperationFigures
+from attention_queue.engines.sqlite import operations, steps, sweep
+from attention_queue.engines.sqlite.changes import Changing
 from attention_queue.engines.sqlite.claim import MS, Claim, Lanes
 from attention_queue.engines.sqlite.database import MEMORY, connect, reader
 from attention_queue.engines.sqlite.directory import Directory
@@ -167,9 +175,7 @@ class SqliteEngine:
         return record.state
 
     async def change(self, change: Change, *, actor: str) -> None:
-        events = await self.writer.run(
-            lambda tx: self.directory.change(tx, change, actor), wakes=True
-        )
+        events = await self.writer.run(Changing(self.directory, change, actor), wakes=True)
         self._emit(events)
 
     async def lead(self, task: str, owner: str, lease: timedelta) -> bool:
@@ -177,6 +183,24 @@ class SqliteEngine:
 
     async def sweep(self, after: int, limit: int) -> Swept:
         return await self.writer.run(lambda tx: sweep.sweep(tx, after, limit), wakes=True)
+
+    async def start(self, operation: Operation, *, actor: str) -> int:
+        number = await self.writer.run(
+            lambda tx: operations.start(tx, self.directory, operation, actor)
+        )
+        kind, reason = operation.kind.value, operation.reason
+        self.bus.emit(OperationStarted(operation.group, number, kind, actor, reason))
+        return number
+
+    async def step(self, number: int | None, limit: int) -> OperationFigures | None:
+        stepped = await self.writer.run(lambda tx: steps.step(tx, number, limit), wakes=True)
+        if stepped is None:
+            return None
+        self._emit(stepped.events)
+        return stepped.figures
+
+    async def cancel(self, number: int, *, actor: str) -> OperationFigures:
+        return await self.writer.run(lambda tx: operations.cancel(tx, number, actor))
 
     def keeper(self) -> Keeper:
         if self.path == MEMORY:

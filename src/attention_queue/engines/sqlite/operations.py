@@ -71,7 +71,7 @@ def start(tx: Transaction, directory: Directory, operation: Operation, actor: st
     if operation.kind is Kind.RETIRE and rid is not None:
         tx.run("set_state", State.RETIRING.value, operation.reason, actor, None, rid)
         tx.directory_changed = True
-    detail = encode_map({"operation": number, "selection": _write(operation.selection)})
+    detail = encode_map({"operation": number, "selection": operation.selection})
     tx.run("audit", tx.now_ms, gid, rid, actor, operation.kind.value, operation.reason, detail)
     return number
 
@@ -133,14 +133,18 @@ def cancel(tx: Transaction, number: int, actor: str) -> OperationFigures:
     """
     order = load(tx, number)
     if order.progress is not Progress.RUNNING:
-        raise Conflict(f"operation {number} is {order.progress.value}", "there is nothing to cancel")
+        raise Conflict(
+            f"operation {number} is {order.progress.value}", "there is nothing to cancel"
+        )
     tx.run("end_operation", Progress.CANCELLED.value, tx.now_ms, number)
     if order.kind is Kind.RETIRE:
         text = f"retirement cancelled (operation {number})"
         tx.run("set_state", State.DISABLED.value, text, actor, None, order.rid)
         tx.directory_changed = True
     detail = encode_map({"operation": number})
-    tx.run("audit", tx.now_ms, order.gid, order.rid, actor, "cancel", order.operation.reason, detail)
+    tx.run(
+        "audit", tx.now_ms, order.gid, order.rid, actor, "cancel", order.operation.reason, detail
+    )
     return figures(load(tx, number))
 
 
@@ -156,7 +160,9 @@ def load(tx: Transaction, number: int) -> Order:
         per_second=row[8],
         jitter=row[9] * MS,
     )
-    return Order(row[0], row[1], row[2], operation, Progress(row[5]), row[10], row[11], row[12], row)
+    return Order(
+        row[0], row[1], row[2], operation, Progress(row[5]), row[10], row[11], row[12], row
+    )
 
 
 def figures(order: Order) -> OperationFigures:
@@ -192,5 +198,3 @@ def _write(selection: Selection) -> str:
 
 def _read(text: str) -> Selection:
     return msgspec.json.decode(text, type=Selection)
-
-

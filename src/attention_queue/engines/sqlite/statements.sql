@@ -71,12 +71,13 @@ RETURNING rid
 -- name: move
 -- NULL leaves what is there.
 UPDATE resource SET plan = coalesce(?, plan), routing = coalesce(?, routing),
-                    overrides = coalesce(?, overrides)
+                    overrides = coalesce(?, overrides), version = version + 1
 WHERE rid = ?
 
 -- name: find
 -- By the unique (gid, tenant, id).
-SELECT rid, plan FROM resource WHERE gid = ? AND tenant = ? AND id = ?
+SELECT rid, plan, version, state, state_until_ms FROM resource
+WHERE gid = ? AND tenant = ? AND id = ?
 
 -- name: put_message
 -- A second put of the same id changes nothing while the first is kept: unique (rid, id).
@@ -234,8 +235,15 @@ UPDATE message SET suspect = 1 WHERE rid = ? AND due_ms = ? AND seq BETWEEN ? AN
 UPDATE message SET failed = failed + 1, crashes = crashes + 1 WHERE rid = ? AND due_ms = ? AND seq = ?
 
 -- name: set_state
+-- A version that only grows tells two actors apart.
 -- Who, why and until when go with it. By primary key.
-UPDATE resource SET state = ?, state_reason = ?, state_actor = ?, state_until_ms = ? WHERE rid = ?
+UPDATE resource SET state = ?, state_reason = ?, state_actor = ?, state_until_ms = ?,
+                    version = version + 1, stop_now = 0
+WHERE rid = ?
+
+-- name: stop_now
+-- The state that was just set cancels the handlers that run. By primary key.
+UPDATE resource SET stop_now = 1 WHERE rid = ?
 
 -- name: state
 -- As it is now: what settles a request never reads it from a cache. By primary key.

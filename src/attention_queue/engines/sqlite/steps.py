@@ -18,7 +18,7 @@ from attention_queue.engines.sqlite.operations import (
     load,
     next_step_ms,
 )
-from attention_queue.engines.sqlite.publish import ask_for_due
+from attention_queue.engines.sqlite.requests import ask_for_due
 from attention_queue.engines.sqlite.transaction import Row, Transaction
 
 _SPREAD = 2_654_435_761  # Knuth's multiplier: neighbours' numbers fall far apart
@@ -96,7 +96,7 @@ def _spread(tx: Transaction, order: Order, dead_id: int) -> int:
 def _backlog(tx: Transaction, order: Order, limit: int) -> tuple[int, int, list[Event]]:
     """What is on loan is left to its holder: a retirement waits for it, a discard does not."""
     assert order.rid is not None
-    tokens = tx.all("tokens", order.rid)
+    tokens = _living(tx, order)
     loaned = loan_of(tokens)
     start = (order.last_due, order.last) if order.kind is Kind.DISCARD else (-1, -1)
     rows = tx.all("backlog_page", order.rid, *start, _upto(order), limit)
@@ -116,6 +116,17 @@ def _backlog(tx: Transaction, order: Order, limit: int) -> tuple[int, int, list[
         tx.run("end_operation", Progress.DONE.value, tx.now_ms, order.number)
         return done, skipped, _bury_resource(tx, order) if order.kind is Kind.RETIRE else []
     return done, skipped, []
+
+
+def _living(tx: Transaction, order: Order) -> list[Row]:
+    """The tokens that count. No claim comes to a retiring resource, so the dead ones end here."""
+    tokens = tx.all("tokens", order.rid)
+    if order.kind is not Kind.RETIRE:
+        return tokens
+    for slot, fence, until_ms, _loan in tokens:
+        if until_ms <= tx.now_ms:
+            tx.run("take_token", order.rid, slot, fence)
+    return [row for row in tokens if row[2] > tx.now_ms]
 
 
 def _upto(order: Order) -> int:
