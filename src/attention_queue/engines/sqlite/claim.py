@@ -212,6 +212,7 @@ class Claim:
     def _discard(self, tx: Transaction, record: Record) -> Declined:
         until = record.state_until_ms
         tx.run("park", until, until, Hold.STATE.value, record.rid)
+        tx.books.count(record.gid, f"requests_discarded_{record.state.value}")
         self.events.append(RequestDiscarded(record.group, record.resource, record.state))
         return Declined(record.group, record.resource, record.state, from_ms(until))
 
@@ -219,6 +220,7 @@ class Claim:
         until_ms = max(until_ms, tx.now_ms + 1)
         tx.run("park", until_ms, until_ms, why.value, record.rid)
         until = from_ms(until_ms)
+        tx.books.count(record.gid, f"requests_blocked_{why.value}")
         self.events.append(RequestBlocked(record.group, record.resource, why, until))
         return Declined(record.group, record.resource, why, until)
 
@@ -231,7 +233,10 @@ class Claim:
         if moments:
             tx.run("wait_until", max(min(moments), tx.now_ms + 1), record.rid)
         else:
+            request = tx.first("request", record.rid)
+            tx.books.arrived(record.rid, request[4] if request else 0)
             tx.run("drop_request", record.rid)
+        tx.books.count(record.gid, "requests_wasted")
         self.events.append(RequestWasted(record.group, record.resource))
 
     def _valid_tokens(self, tx: Transaction, record: Record) -> list[Row]:

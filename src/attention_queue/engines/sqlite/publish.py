@@ -61,7 +61,7 @@ class _Batch:
         self._places: dict[tuple[int, Resource], _Place] = {}
         self._messages: list[WorkMessage] = []
         self._owners: list[_Place] = []  # of the messages
-        self._sizes: list[int] = []  # of the puts
+        self._sizes: list[tuple[int, int]] = []  # of the puts: gid, messages
 
     def add(self, put: Publishing) -> None:
         group = self._groups.get(put.group)
@@ -76,7 +76,7 @@ class _Batch:
                 place = self._places[key] = _Place(group.gid, row)
             self._owners.append(place)
         self._messages.extend(put.messages)
-        self._sizes.append(len(put.messages))
+        self._sizes.append((group.gid, len(put.messages)))
 
     def store(self) -> Sequence[bool]:
         """Of each message whether it was new."""
@@ -108,15 +108,24 @@ class _Batch:
     def answers(self, stored: Sequence[bool]) -> list[Put]:
         """A request that several have asked for is the first one's; the others coalesced."""
         found, first = [], 0
-        for size in self._sizes:
+        for gid, size in self._sizes:
             places = set(self._owners[first : first + size])
             new, requests = sum(stored[first : first + size]), 0
             for place in places:
                 requests += place.asked
                 place.asked = False
-            found.append(Put(new, size - new, requests, len(places) - requests))
+            put = Put(new, size - new, requests, len(places) - requests)
+            self._enter(gid, put)
+            found.append(put)
             first += size
         return found
+
+    def _enter(self, gid: int, put: Put) -> None:
+        books = self._tx.books
+        books.count(gid, "messages_published", put.stored)
+        books.count(gid, "messages_duplicate", put.duplicates)
+        books.count(gid, "requests_published", put.requests)
+        books.count(gid, "requests_coalesced", put.coalesced)
 
 
 def _place(tx: Transaction, group: StoredGroup, resource: Resource) -> Row | None:

@@ -29,7 +29,13 @@ from attention_queue.contract.events import (
 )
 from attention_queue.engines.sqlite import limits
 from attention_queue.engines.sqlite.claim import MS, Handle
-from attention_queue.engines.sqlite.directory import is_active, make_ready, state_at, store_state
+from attention_queue.engines.sqlite.directory import (
+    Record,
+    is_active,
+    make_ready,
+    state_at,
+    store_state,
+)
 from attention_queue.engines.sqlite.loans import (
     free_message,
     lend,
@@ -115,7 +121,10 @@ class Settling:
                     self.begun.group, self.begun.resource, len(done), retried, dead, deferred
                 )
             )
-        return gone + dead
+        left = gone + dead
+        record = handle_of(self.begun).record
+        tx.books.settled(record.gid, rid, done=gone, failed=retried, dead=dead)
+        return left
 
     def _retry(self, tx: Transaction, rid: int, each: Delivery, outcome: Retry) -> None:
         due, seq, _ = each.receipt
@@ -193,12 +202,16 @@ class Finishing:
             raise TokenLost(token.resource, token.slot)
         gone = self.settling.record(tx)
         self.events = list(self.settling.events)
-        if gone:
-            tx.run("count_out", gone, rid)
+        request = tx.first("request", rid)
+        if request and (gone or request[4]):
+            tx.books.arrived(rid, request[4])
+            tx.run("close_books", gone, rid)
+            request = (*request[:3], max(request[3] - gone, 0), 0)
         if returned := handle.lent - len(self.settling.outcomes):
             limits.charge(tx, handle.record, -returned)
         self._apply(tx, handle)
-        self.left = self.look(tx)
+        self.left = self.look(tx, request)
+        self._enter(tx, handle.record)
         self.events.append(
             CycleFinished(
                 begun.group,
@@ -212,6 +225,11 @@ class Finishing:
             )
         )
         return self
+
+    def _enter(self, tx: Transaction, record: Record) -> None:
+        took_ms, end = int(self.duration * 1000), self.ending.end.value
+        tx.books.cycle(record.gid, record.rid, tx.now_ms, end, self.handled, took_ms)
+        tx.books.count(record.gid, "requests_republished", int(self.left.republished))
 
     def _apply(self, tx: Transaction, handle: Handle) -> None:
         """What the handler said about the resource and about the outside world."""
@@ -230,7 +248,7 @@ class Finishing:
         elif handle.probes and (handle.succeeded or self.settling.any_done):
             limits.probe_succeeded(tx, record, handle.probes)
 
-    def look(self, tx: Transaction) -> Left:
+    def look(self, tx: Transaction, request: Row | None) -> Left:
         """After the release: whoever our token turned away had put its work in before it.
 
         The request is re-armed for the earliest moment at which there may be something to do, and
@@ -239,7 +257,7 @@ class Finishing:
         record = handle_of(self.settling.begun).record
         rid = record.rid
         tokens = tx.all("tokens", rid)
-        request, state = tx.first("request", rid), tx.first("state", rid)
+        state = tx.first("state", rid)
         assert state is not None
         due = free_message(tx, rid, loan_of(tokens))
         ends = min((row[2] for row in tokens), default=None)
@@ -250,7 +268,7 @@ class Finishing:
             assert count is not None
             lane = int(record.policy.priority)
             tx.run("ask", rid, record.gid, lane, 0, tx.next(), tx.now_ms, count[0])
-            request = (0, None, None, count[0])
+            request = (0, None, None, count[0], 0)
         if due is None and ends is None:
             tx.run("drop_request", rid)
             return Left(0, False)

@@ -99,9 +99,10 @@ UPDATE attention SET backlog = backlog + ? WHERE rid = ?
 
 -- name: pull_forward
 -- A request stands but would fire too late. A hold is never pulled through: see place_of.
-UPDATE attention SET due_ms = ?, place = ?, since_ms = ?, lane = min(lane, ?), backlog = backlog + ?,
+UPDATE attention SET due_ms = ?1, place = ?2, since_ms = ?3, lane = min(lane, ?4),
+                     backlog = backlog + ?5, arrived = arrived + ?5,
                      hold_ms = NULL, hold_why = NULL
-WHERE rid = ?
+WHERE rid = ?6
 
 -- name: wake_timers
 -- Requests whose time has come take their place at the tail. Rides attention_timer.
@@ -168,7 +169,7 @@ DELETE FROM attention WHERE rid = ?
 
 -- name: request
 -- What the resource's request waits for, and why. By primary key.
-SELECT due_ms, hold_ms, hold_why, backlog FROM attention WHERE rid = ?
+SELECT due_ms, hold_ms, hold_why, backlog, arrived FROM attention WHERE rid = ?
 
 -- name: count_out
 -- Messages that left the queue, done or dead. By primary key.
@@ -354,3 +355,25 @@ WHERE rid = ?
 -- name: relane
 -- Keeps its place: who has waited longer stays in front. By primary key.
 UPDATE attention SET lane = ? WHERE rid = ?
+
+-- name: add_to_ledger
+-- One write per name and commit, whatever the number of operations.
+INSERT INTO ledger (gid, name, value) VALUES (?, ?, ?)
+ON CONFLICT (gid, name) DO UPDATE SET value = value + excluded.value
+
+-- name: stats
+-- By primary key.
+SELECT at_ms, arrived, done, failed, dead, arrival, service, cycles FROM stats WHERE rid = ?
+
+-- name: write_stats
+-- One write per resource and commit.
+INSERT INTO stats (rid, at_ms, arrived, done, failed, dead, arrival, service, cycles)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (rid) DO UPDATE
+SET at_ms = excluded.at_ms, arrived = excluded.arrived, done = excluded.done,
+    failed = excluded.failed, dead = excluded.dead, arrival = excluded.arrival,
+    service = excluded.service, cycles = excluded.cycles
+
+-- name: close_books
+-- What has arrived is in the books now. By primary key.
+UPDATE attention SET backlog = max(backlog - ?, 0), arrived = 0 WHERE rid = ?
