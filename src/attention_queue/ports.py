@@ -24,13 +24,8 @@ from attention_queue.contract import (
 )
 from attention_queue.contract.bus import Bus
 from attention_queue.contract.events import Event
-from attention_queue.contract.figures import (
-    Overview,
-    ResourceFigures,
-    ResourceFilter,
-    ResourceRow,
-)
 from attention_queue.contract.operation import Operation, OperationFigures
+from attention_queue.contract.reads import Insight as Insight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +50,7 @@ class Group:
     default_plan: str
     register_unknown: bool = True  # False: only resources that were registered take work
     refuse_in_maintenance: bool = False
+    max_tenant_backlog: int | None = None  # messages that all resources of a tenant may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +171,21 @@ class Nudge:
     reason: str = ""
 
 
-Change = SetState | Register | SetPlan | Nudge
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseToken:
+    """End a lease now. Whoever lives renews it; what a dead holder had in hand comes back.
+
+    ``fence``: only if the slot still has this one.
+    """
+
+    group: str
+    resource: Resource
+    slot: int
+    fence: int
+    reason: str
+
+
+Change = SetState | Register | SetPlan | Nudge | ReleaseToken
 
 
 class Engine(Protocol):
@@ -290,27 +300,3 @@ class Sink(Protocol):
     """Hears events. Must not block and must not raise."""
 
     def __call__(self, event: Event) -> None: ...
-
-
-class Insight(Protocol):
-    """Shows what is going on. Changes nothing, and never stands in the way of a writer."""
-
-    async def groups(self) -> Sequence[str]: ...
-
-    async def overview(self) -> Overview:
-        """Costs what the resources with work cost, whatever the number of idle ones."""
-
-    async def find(self, text: str) -> Sequence[tuple[str, Resource]]:
-        """The groups and resources that ``tenant/id``, or a bare id, may mean; twenty at most."""
-
-    async def resource(self, group: str, resource: Resource) -> ResourceFigures | None: ...
-
-    async def resources(
-        self, group: str, wanted: ResourceFilter, *, after: Resource | None, limit: int
-    ) -> Sequence[ResourceRow]:
-        """A page of a list in a steady order, from behind ``after``."""
-
-    async def unattended(self) -> int:
-        """How many resources have work, and neither a request nor a token. Must be 0."""
-
-    async def close(self) -> None: ...

@@ -59,6 +59,7 @@ class ResourceFigures:
     group: str
     type: str
     resource: Resource
+    version: int = 1  # of what a person may change; grows with every change
     plan: str
     policy: Policy  # in force at ``at``
     overrides: tuple[Override, ...]

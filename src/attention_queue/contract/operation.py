@@ -128,7 +128,8 @@ class DeadGroup:
     count: int
     first: datetime
     last: datetime
-    example: int
+    example: int  # the newest
+    resource: Resource | None = None  # if they are grouped by it, and then the others are samples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

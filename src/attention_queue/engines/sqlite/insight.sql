@@ -46,7 +46,7 @@ WHERE r.id = ?1 ORDER BY g.name, r.tenant LIMIT 20
 -- By the unique (gid, tenant, id) and two primary keys.
 SELECT r.rid, g.gid, g.type, r.plan, p.policy, r.overrides, r.routing,
        r.state, r.state_reason, r.state_actor, r.state_until_ms,
-       a.lane, a.due_ms, a.place, a.since_ms, a.hold_ms, a.hold_why, a.backlog
+       a.lane, a.due_ms, a.place, a.since_ms, a.hold_ms, a.hold_why, a.backlog, r.version
 FROM grp g
 JOIN resource r ON r.gid = g.gid AND r.tenant = ?2 AND r.id = ?3
 JOIN plan p ON p.gid = g.gid AND p.name = r.plan

@@ -26,12 +26,13 @@ def sweep(tx: Transaction, after: int, limit: int) -> Swept:
         if row is None:
             return Swept(None, dict(repairs))
         after = row[0]
-        if why := _fault(tx, after):
+        if why := fault(tx, after):
             repairs[why] += ask_for(tx, after)
     return Swept(after, dict(repairs))
 
 
-def _fault(tx: Transaction, rid: int) -> str | None:
+def fault(tx: Transaction, rid: int) -> str | None:
+    """What is wrong with the request of a resource that has work. Changes nothing."""
     row, state = tx.first("unattended", rid), tx.first("state", rid)
     assert row is not None and state is not None
     _gid, _lane, due_ms, hold_why, _backlog = row
