@@ -83,16 +83,16 @@ class ManualClock:
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MS = timedelta(milliseconds=1)
+MS = timedelta(milliseconds=1)
 
 
 def to_ms(moment: datetime) -> int:
-    return (moment - _EPOCH) // _MS
+    return (moment - _EPOCH) // MS
 
 
 def from_ms(ms: int) -> datetime:
     """The moment of a stored figure; figures beyond year 9999 (``FOREVER_MS``) become its end."""
-    return _EPOCH + min(ms, FOREVER_MS) * _MS
+    return _EPOCH + min(ms, FOREVER_MS) * MS
 
 
 FOREVER_MS = to_ms(datetime(9999, 12, 31, tzinfo=UTC))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -71,7 +72,7 @@ def _verdict(seen: ResourceFigures) -> Verdict:
         return Verdict(
             Word.UNATTENDED,
             f"{messages(seen.backlog)} and no request stands for them",
-            ("start a worker: its reconciliation asks for them within a minute",),
+            ("attn reconcile asks for them now; a worker does so within a minute",),
         )
     if seen.next and seen.next.crashes:
         return _poison(seen)
@@ -91,13 +92,18 @@ def _held_by_state(seen: ResourceFigures, state: State) -> Verdict:
     by = f" by {seen.state.actor}" if seen.state.actor else ""
     why = f": {seen.state.reason}" if seen.state.reason else ""
     until = f" until {moment(seen.state.until)}" if seen.state.until else ""
-    resume = f"queue.resume({str(seen.resource)!r})"
     advice = {
-        State.CREDENTIALS_ERROR: f"renew its credentials, then {resume}",
+        State.CREDENTIALS_ERROR: f"renew its credentials, then {command('resume', seen)}",
         State.RETIRING: "publish to another resource: this one takes no more work",
         State.REMOVED: "publish to another resource: this one is gone",
-    }.get(state, f"when it may be served again: {resume}; its work is kept")
+    }.get(state, f"when it may be served again: {command('resume', seen)}; its work is kept")
     return Verdict(word, f"it was set to {state.value}{by}{until}{why}", (advice,))
+
+
+def command(verb: str, seen: ResourceFigures, rest: str = "") -> str:
+    """What to type at a shell."""
+    name = shlex.quote(str(seen.resource))
+    return f"attn {verb} {name}{f' {rest}' if rest else ''}"
 
 
 def _poison(seen: ResourceFigures) -> Verdict:
@@ -107,7 +113,10 @@ def _poison(seen: ResourceFigures) -> Verdict:
         Word.POISON,
         f"a process died {times(head.crashes)} with message {head.id} ({head.type}) alone in hand; "
         f"at {seen.policy.max_crashes} it goes to the dead letters",
-        (f"look for what kills the process in the handler of {head.type}",),
+        (
+            f"look for what kills the process in the handler of {head.type}",
+            f"to stop it meanwhile: {command('pause', seen, '--reason poison')}",
+        ),
     )
 
 
@@ -119,13 +128,20 @@ def _served(seen: ResourceFigures, live: Sequence[TokenFigures]) -> Verdict:
             Word.WAITING_TOKEN,
             f"{first.owner} holds its token and has not renewed it: it is taken to be dead "
             f"in {duration(first.until - seen.at)}",
-            ("see whether that worker still runs; if it does, something blocks its process",),
+            (
+                "see whether that worker still runs; if it does, something blocks its process",
+                f"if it is dead: {command('token release', seen, '--reason dead')}",
+            ),
         )
     loaned = sum(token.loaned for token in live)
     limit = seen.policy.max_consumers
     advice: tuple[str, ...] = ()
     if len(live) >= limit and seen.backlog > loaned + seen.policy.max_messages:
-        advice = ("its limit is max_consumers: a plan with more of them clears the backlog sooner",)
+        more = command("boost", seen, f"--consumers {limit * 2} --for 30m")
+        advice = (
+            f"its limit is max_consumers: {more}",
+            "or a plan with more of them for good: attn plan ls",
+        )
     return Verdict(
         Word.SERVING,
         f"{len(live)} of {limit} {plural(limit, 'consumer')} at work, {messages(loaned)} in hand",
@@ -136,7 +152,12 @@ def _served(seen: ResourceFigures, live: Sequence[TokenFigures]) -> Verdict:
 def _idle(seen: ResourceFigures) -> Verdict:
     if seen.dead:
         letters = f"{seen.dead} dead {plural(seen.dead, 'letter')}"
-        return Verdict(Word.IDLE, f"no work is left, and there are {letters}")
+        there = "is" if seen.dead == 1 else "are"
+        return Verdict(
+            Word.IDLE,
+            f"no work is left, and there {there} {letters}",
+            (f"see why: {command('dlq ls', seen)}",),
+        )
     return Verdict(Word.IDLE, "no work is left")
 
 
@@ -151,14 +172,17 @@ def _waiting(seen: ResourceFigures) -> Verdict:
             return Verdict(
                 Word.RATE_LIMITED,
                 f"its rate is used up; the next message is allowed {wait}",
-                (f"raise rates in plan {seen.plan} if the outside service allows more",),
+                (f"if the outside service allows more: attn plan set {seen.plan} rates.…=",),
             )
         case Hold.STOP:
             why = f": {seen.stop}" if seen.stop else ""
             return Verdict(
                 Word.BACKING_OFF,
                 f"a handler said Stop; it is tried again {wait}{why}",
-                ("see whether the outside service is up; nothing is lost meanwhile",),
+                (
+                    "see whether the outside service is up; nothing is lost meanwhile",
+                    f"if it is: {command('nudge', seen)}",
+                ),
             )
         case Hold.BUSY:
             return Verdict(
@@ -188,7 +212,12 @@ def _in_line(seen: ResourceFigures) -> Verdict:
     return Verdict(
         Word.WAITING_TURN,
         f"in line for {duration(waited)} in the lane {request.priority.name.lower()}; {turn}",
-        ("more slots or processes shorten the line",) if waited > LATE else (),
+        (
+            "more slots or processes shorten the line",
+            f"to let it go first: {command('boost', seen, '--priority high --for 30m')}",
+        )
+        if waited > LATE
+        else (),
     )
 
 
@@ -208,13 +237,16 @@ def _delayed(seen: ResourceFigures, wait: str) -> Verdict:
         return Verdict(
             Word.BACKING_OFF,
             f"attempt {head.failed} of {attempts} at {head.type} failed; again {wait}{why}",
-            ("look at the error; after the last attempt it goes to the dead letters",),
+            (
+                "look at the error; after the last attempt it goes to the dead letters",
+                f"once it is mended: {command('nudge', seen)}",
+            ),
         )
     return Verdict(Word.IDLE, f"all its work is delayed; the next message is due {wait}")
 
 
 def _late(seen: ResourceFigures, why: str) -> Verdict:
-    advice = "start a worker: its reconciliation asks for it within a minute"
+    advice = f"{command('nudge', seen)}; attn reconcile does so for all, a worker within a minute"
     return Verdict(Word.UNATTENDED, why, (advice,))
 
 

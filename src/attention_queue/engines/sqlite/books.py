@@ -35,12 +35,13 @@ class _Page:
 class Books:
     """Notes of one transaction. ``close`` writes them, once."""
 
-    __slots__ = ("_ledger", "_pages", "_run")
+    __slots__ = ("_ledger", "_loads", "_pages", "_run")
 
     def __init__(self, run: Execute) -> None:
         self._run = run
         self._ledger: Counter[tuple[int, str]] = Counter()
         self._pages: dict[int, _Page] = {}
+        self._loads: Counter[tuple[int, str]] = Counter()
 
     def count(self, gid: int, name: str, times: int = 1) -> None:
         """Add to a group's ledger; the names are those of ``LEDGER``."""
@@ -63,7 +64,18 @@ class Books:
         self._page(rid).cycles.append((at_ms, end, handled, took_ms))
         self.count(gid, f"cycles_{end}")
 
+    def load(self, gid: int, tenant: str, messages: int) -> None:
+        """More (or fewer) unfinished messages of a tenant, if its group limits them."""
+        self._loads[gid, tenant] += messages
+
+    def recounted(self, gid: int, tenant: str) -> None:
+        """The tenant's load was counted afresh: what was noted before is in it."""
+        self._loads.pop((gid, tenant), None)
+
     def close(self, now_ms: int) -> None:
+        for (gid, tenant), change in self._loads.items():
+            if change:
+                self._run("load_tenant", change, gid, tenant)
         for (gid, name), value in self._ledger.items():
             self._run("add_to_ledger", gid, name, value)
         for rid, page in self._pages.items():

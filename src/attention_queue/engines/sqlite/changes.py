@@ -25,7 +25,7 @@ from attention_queue.engines.sqlite.directory import (
 )
 from attention_queue.engines.sqlite.transaction import Row, Transaction
 from attention_queue.errors import Conflict, UnknownPlan, UnknownResource
-from attention_queue.ports import Change, Nudge, Register, SetPlan, SetState
+from attention_queue.ports import Change, Nudge, Register, ReleaseToken, SetPlan, SetState
 
 _GONE = (State.RETIRING, State.REMOVED)
 
@@ -52,6 +52,8 @@ class Changing:
                 return self._register(tx, group, self._change)
             case SetPlan():
                 return self._set_plan(tx, group, self._change)
+            case ReleaseToken():
+                return self._release(tx, group, self._change)
             case Nudge():
                 rid = self._find(tx, group, self._change.resource)[0]
                 ask_now(tx, rid, group.gid)
@@ -107,12 +109,26 @@ class Changing:
                 f"plan {name} has version {row[0]}, not {change.expect}",
                 "somebody has changed it since you read it: look again",
             )
-        if not tx.run("set_plan", text, lane, group.gid, name):
-            tx.run("store_plan", group.gid, name, text, text, lane)
+        cap = policy.max_backlog
+        if not tx.run("set_plan", text, lane, cap, group.gid, name):
+            tx.run("store_plan", group.gid, name, text, text, lane, cap)
         plan_changed(tx, group.gid, name, lane)
         detail = {"plan": name, "was": row[1] if row else None, "is": text}
         self._audit(tx, group, None, "set_plan", change.reason, detail)
         return [PlanChanged(change.group, name)]
+
+    def _release(self, tx: Transaction, group: StoredGroup, change: ReleaseToken) -> list[Event]:
+        """The lease ends now, and a claim comes to look: it takes the token as a dead holder's."""
+        rid = self._find(tx, group, change.resource)[0]
+        if not tx.run("end_lease", tx.now_ms, rid, change.slot, change.fence):
+            raise Conflict(
+                f"slot {change.slot} of {change.resource} is not held with fence {change.fence}",
+                "it was given back or taken over since: look again",
+            )
+        make_ready(tx, rid)
+        detail = {"slot": change.slot, "fence": change.fence}
+        self._audit(tx, group, rid, "release_token", change.reason, detail)
+        return []
 
     def _limits_changed(self, tx: Transaction, rid: int) -> None:
         request, lane = tx.first("request", rid), tx.first("lane_of", rid)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
 
-from attention_queue.clock import from_ms
+from attention_queue.clock import MS, from_ms
 from attention_queue.contract import Delivery, Hold, Priority, State, Token
 from attention_queue.contract.events import (
     CycleStarted,
@@ -19,19 +18,18 @@ from attention_queue.contract.events import (
 )
 from attention_queue.engines.sqlite import limits
 from attention_queue.engines.sqlite.directory import Directory, Record
+from attention_queue.engines.sqlite.expiry import leave, take_living
 from attention_queue.engines.sqlite.loans import (
     Range,
     free_message,
     lend,
     loan_of,
     read_ranges,
-    take,
     write_ranges,
 )
 from attention_queue.engines.sqlite.transaction import Row, Transaction
 from attention_queue.ports import Begun, Declined, Want
 
-MS = timedelta(milliseconds=1)
 _LOOKED_AT = 64  # requests examined in one transaction, at most: others want to commit too
 
 
@@ -140,7 +138,7 @@ class Claim:
         if not allowed:
             return self._block(tx, record, Hold.RATE, until)
         others = loan_of(tokens)
-        rows = take(tx, record.rid, allowed, others)
+        rows = take_living(tx, record, allowed, others, self.events)
         if not rows:
             self._waste(tx, record, tokens, others)
             return None
@@ -285,5 +283,5 @@ def bury_poison(tx: Transaction, record: Record, due: int, seq: int) -> DeadLett
     row = tx.first("bury", *values)
     assert row is not None
     tx.run("done", record.rid, due, seq, seq)
-    tx.run("count_out", 1, record.rid)
+    leave(tx, record, 1)
     return DeadLettered(record.group, record.resource, row[0], row[1], "poison", row[2])

@@ -33,6 +33,7 @@ class StoredGroup:
     default_plan: str
     register_unknown: bool
     refuse_in_maintenance: bool
+    max_tenant_backlog: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +67,21 @@ class Directory:
             group.default_plan,
             group.register_unknown,
             group.refuse_in_maintenance,
+            group.max_tenant_backlog,
         )
         if group.default_plan not in (names := tuple(plan.name for plan in group.plans)):
             raise UnknownPlan(group.name, group.default_plan, names)
         if not tx.first("group_stored", *settings):
             tx.run("store_group", *settings)
+            tx.run("forget_loads", self.group(tx, group.name).gid)
         gid = self.group(tx, group.name).gid
         for plan in group.plans:
             declared = policy_to_json(plan.policy)
             row = tx.first("plan", gid, plan.name)
             if row is None or row[2] != declared:
                 lane = int(plan.policy.priority)
-                tx.run("store_plan", gid, plan.name, declared, declared, lane)
+                cap = plan.policy.max_backlog
+                tx.run("store_plan", gid, plan.name, declared, declared, lane, cap)
                 plan_changed(tx, gid, plan.name, lane)
                 tx.directory_changed = True
 
@@ -85,7 +89,7 @@ class Directory:
         row = tx.first("group", name)
         if row is None:
             raise ContractError(f"no group {name!r}: open it before publishing or serving")
-        return StoredGroup(row[0], name, row[1], bool(row[2]), bool(row[3]))
+        return StoredGroup(row[0], name, row[1], bool(row[2]), bool(row[3]), row[4])
 
     def policy(self, tx: Transaction, gid: int, plan: str, version: int) -> Policy:
         cached = self._policies.get((gid, plan))

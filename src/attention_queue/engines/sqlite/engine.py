@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
-from attention_queue.clock import Clock
+from attention_queue.clock import MS, Clock
 from attention_queue.contract import Delivery, Resource, State, WorkMessage
 from attention_queue.contract.bus import Bus
 from attention_queue.contract.events import (
@@ -20,7 +20,7 @@ from attention_queue.contract.events import (
 from attention_queue.contract.operation import Operation, OperationFigures
 from attention_queue.engines.sqlite import operations, steps, sweep
 from attention_queue.engines.sqlite.changes import Changing
-from attention_queue.engines.sqlite.claim import MS, Claim, Lanes
+from attention_queue.engines.sqlite.claim import Claim, Lanes
 from attention_queue.engines.sqlite.database import MEMORY, connect, reader
 from attention_queue.engines.sqlite.directory import Directory
 from attention_queue.engines.sqlite.keeper import LoopKeeper, ThreadKeeper, renewal

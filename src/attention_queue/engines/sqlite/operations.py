@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 
 import msgspec
 
-from attention_queue.clock import from_ms
+from attention_queue.clock import MS, from_ms
 from attention_queue.contract import State
 from attention_queue.contract.operation import (
     Kind,
@@ -20,7 +19,6 @@ from attention_queue.engines.sqlite.directory import Directory, encode_map, stat
 from attention_queue.engines.sqlite.transaction import Row, Transaction
 from attention_queue.errors import Conflict, UnknownOperation, UnknownResource
 
-MS = timedelta(milliseconds=1)
 _GONE = (State.RETIRING, State.REMOVED)
 _PACE_MS = 200  # a paced operation steps about so often
 

@@ -2,6 +2,10 @@
 -- In the transaction of the change itself.
 INSERT INTO audit (at_ms, gid, rid, actor, verb, reason, detail) VALUES (?, ?, ?, ?, ?, ?, ?)
 
+-- name: end_lease
+-- Of this holder and no later one. By primary key.
+UPDATE token SET until_ms = min(until_ms, ?) WHERE rid = ? AND slot = ? AND fence = ?
+
 -- name: start_operation
 -- With the change of state that belongs to it, as one unit.
 INSERT INTO operation (gid, rid, kind, selection, state, reason, actor, per_second, jitter_ms,
@@ -38,7 +42,7 @@ SELECT max(dead_id) FROM dead
 
 -- name: dead_page
 -- By primary key; NULL does not narrow it down.
-SELECT d.dead_id, d.rid, d.id, r.state FROM dead d JOIN resource r ON r.rid = d.rid
+SELECT d.dead_id, d.rid, r.tenant, r.state FROM dead d JOIN resource r ON r.rid = d.rid
 WHERE d.dead_id > ?1 AND d.dead_id <= ?2 AND r.gid = ?3
   AND (?4 IS NULL OR d.rid = ?4) AND (?5 IS NULL OR r.tenant = ?5)
   AND (?6 IS NULL OR d.type = ?6) AND (?7 IS NULL OR d.error = ?7)
@@ -48,7 +52,7 @@ ORDER BY d.dead_id LIMIT ?11
 
 -- name: dead_page_of
 -- The same for one resource. Rides dead_resource.
-SELECT d.dead_id, d.rid, d.id, r.state FROM dead d JOIN resource r ON r.rid = d.rid
+SELECT d.dead_id, d.rid, r.tenant, r.state FROM dead d JOIN resource r ON r.rid = d.rid
 WHERE d.rid = ?4 AND d.dead_id > ?1 AND d.dead_id <= ?2 AND r.gid = ?3
   AND (?5 IS NULL OR r.tenant = ?5)
   AND (?6 IS NULL OR d.type = ?6) AND (?7 IS NULL OR d.error = ?7)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from attention_queue.clock import FOREVER_MS, from_ms
+from attention_queue.clock import FOREVER_MS, MS, from_ms
 from attention_queue.contract import (
     Delivery,
     Done,
@@ -28,7 +28,7 @@ from attention_queue.contract.events import (
     StateChanged,
 )
 from attention_queue.engines.sqlite import limits
-from attention_queue.engines.sqlite.claim import MS, Handle
+from attention_queue.engines.sqlite.claim import Handle
 from attention_queue.engines.sqlite.directory import (
     Record,
     is_active,
@@ -36,12 +36,12 @@ from attention_queue.engines.sqlite.directory import (
     state_at,
     store_state,
 )
+from attention_queue.engines.sqlite.expiry import leave, take_living
 from attention_queue.engines.sqlite.loans import (
     free_message,
     lend,
     loan_of,
     runs,
-    take,
     write_ranges,
 )
 from attention_queue.engines.sqlite.transaction import Row, Transaction
@@ -81,7 +81,7 @@ class Settling:
         gone = self.record(tx)
         self.lent = handle.lent - len(self.outcomes)
         if gone:
-            tx.run("count_out", gone, rid)
+            leave(tx, handle.record, gone)
         if self.take:
             self._take(tx, handle, rid)
         if self.invite:
@@ -165,7 +165,7 @@ class Settling:
         assert self.lent == 0, "settle all that is on loan before taking more"
         allowed, self.limited_ms = limits.allowance(tx, handle.record, self.take)
         others = loan_of(_others(tx, rid, token.fence))
-        rows = take(tx, rid, allowed, others) if allowed else []
+        rows = take_living(tx, handle.record, allowed, others, self.events) if allowed else []
         ranges, self.taken = lend(rows, others, token.resource)
         if rows:
             limits.charge(tx, handle.record, len(rows))
@@ -206,6 +206,7 @@ class Finishing:
         if request and (gone or request[4]):
             tx.books.arrived(rid, request[4])
             tx.run("close_books", gone, rid)
+            tx.books.load(handle.record.gid, token.resource.tenant, -gone)
             request = (*request[:3], max(request[3] - gone, 0), 0)
         if returned := handle.lent - len(self.settling.outcomes):
             limits.charge(tx, handle.record, -returned)

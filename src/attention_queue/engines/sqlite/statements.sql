@@ -16,22 +16,25 @@ UPDATE counter SET value = value + 1 WHERE name = 'directory'
 
 -- name: group
 -- By the unique name.
-SELECT gid, default_plan, register_unknown, refuse_in_maintenance FROM grp WHERE name = ?
+SELECT gid, default_plan, register_unknown, refuse_in_maintenance, max_tenant_backlog
+FROM grp WHERE name = ?
 
 -- name: group_stored
 -- A group's settings are the last that an application declared.
 SELECT gid FROM grp
 WHERE name = ? AND type = ? AND default_plan = ? AND register_unknown = ?
-  AND refuse_in_maintenance = ?
+  AND refuse_in_maintenance = ? AND max_tenant_backlog IS ?
 
 -- name: store_group
 -- The last declaration counts. By the unique name.
-INSERT INTO grp (name, type, default_plan, register_unknown, refuse_in_maintenance)
-VALUES (?, ?, ?, ?, ?)
+INSERT INTO grp (name, type, default_plan, register_unknown, refuse_in_maintenance,
+                 max_tenant_backlog)
+VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (name) DO UPDATE
 SET type = excluded.type, default_plan = excluded.default_plan,
     register_unknown = excluded.register_unknown,
-    refuse_in_maintenance = excluded.refuse_in_maintenance
+    refuse_in_maintenance = excluded.refuse_in_maintenance,
+    max_tenant_backlog = excluded.max_tenant_backlog
 
 -- name: plan
 -- By primary key.
@@ -44,20 +47,22 @@ SELECT name FROM plan WHERE gid = ? ORDER BY name
 -- name: store_plan
 -- ``declared`` is kept beside what is in force, so that a deploy that declares the same plan again
 -- does not undo what a person has set since.
-INSERT INTO plan (gid, name, version, declared, policy, priority) VALUES (?, ?, 1, ?, ?, ?)
+INSERT INTO plan (gid, name, version, declared, policy, priority, max_backlog)
+VALUES (?, ?, 1, ?, ?, ?, ?)
 ON CONFLICT (gid, name) DO UPDATE
 SET version = version + 1, declared = excluded.declared, policy = excluded.policy,
-    priority = excluded.priority
+    priority = excluded.priority, max_backlog = excluded.max_backlog
 
 -- name: set_plan
 -- In force from the next message boundary; ``declared`` stays. By primary key.
-UPDATE plan SET version = version + 1, policy = ?, priority = ? WHERE gid = ? AND name = ?
+UPDATE plan SET version = version + 1, policy = ?, priority = ?, max_backlog = ?
+WHERE gid = ? AND name = ?
 
 -- name: place_of
 -- Where a publish puts its work: the resource, whether it may take any, the request that stands.
 -- By the unique (gid, tenant, id) and two primary keys.
 SELECT r.rid, r.state, r.state_reason, r.state_until_ms, p.priority,
-       a.due_ms, a.hold_ms, a.lane
+       a.due_ms, a.hold_ms, a.lane, coalesce(a.backlog, 0), p.max_backlog, r.overrides
 FROM resource r
 JOIN plan p ON p.gid = r.gid AND p.name = r.plan
 LEFT JOIN attention a ON a.rid = r.rid
@@ -81,8 +86,9 @@ WHERE gid = ? AND tenant = ? AND id = ?
 
 -- name: put_message
 -- A second put of the same id changes nothing while the first is kept: unique (rid, id).
-INSERT INTO message (rid, due_ms, seq, id, type, enqueued_ms, content_type, headers, payload)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO message (rid, due_ms, seq, id, type, enqueued_ms, content_type, headers, payload,
+                     expires_ms)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (rid, id) DO NOTHING
 
 -- name: is_stored
@@ -182,13 +188,13 @@ UPDATE attention SET backlog = ? WHERE rid = ?
 -- name: due_messages
 -- Delayed and retried messages whose time has come, by primary key.
 SELECT due_ms, seq, id, type, enqueued_ms, failed, suspect, unknown_ms, content_type, headers,
-       payload
+       payload, expires_ms, redriven
 FROM message WHERE rid = ? AND due_ms > 0 AND due_ms <= ? ORDER BY due_ms, seq LIMIT ?
 
 -- name: ready_messages
 -- The others, between two loans of other tokens, by primary key.
 SELECT due_ms, seq, id, type, enqueued_ms, failed, suspect, unknown_ms, content_type, headers,
-       payload
+       payload, expires_ms, redriven
 FROM message WHERE rid = ? AND due_ms = 0 AND seq > ? AND seq < ? ORDER BY seq LIMIT ?
 
 -- name: next_due
@@ -377,3 +383,22 @@ SET at_ms = excluded.at_ms, arrived = excluded.arrived, done = excluded.done,
 -- name: close_books
 -- What has arrived is in the books now. By primary key.
 UPDATE attention SET backlog = max(backlog - ?, 0), arrived = 0 WHERE rid = ?
+
+-- name: tenant_load
+-- By primary key; only groups that limit a tenant's backlog have rows.
+SELECT backlog FROM tenant_load WHERE gid = ? AND tenant = ?
+
+-- name: count_tenant
+-- Once per tenant, when its group is given a limit. Rides the unique (gid, tenant, id).
+INSERT INTO tenant_load (gid, tenant, backlog)
+SELECT r.gid, r.tenant, coalesce(sum(a.backlog), 0)
+FROM resource r LEFT JOIN attention a ON a.rid = r.rid WHERE r.gid = ?1 AND r.tenant = ?2
+ON CONFLICT (gid, tenant) DO UPDATE SET backlog = excluded.backlog
+
+-- name: load_tenant
+-- Nothing where nobody limits it.
+UPDATE tenant_load SET backlog = max(backlog + ?, 0) WHERE gid = ? AND tenant = ?
+
+-- name: forget_loads
+-- A limit that comes again counts again.
+DELETE FROM tenant_load WHERE gid = ?

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from attention_queue.clock import MS
 from attention_queue.contract import State
 from attention_queue.contract.events import Event, OperationAdvanced, StateChanged
 from attention_queue.contract.operation import Kind, OperationFigures, Progress
 from attention_queue.engines.sqlite.loans import Range, loan_of
 from attention_queue.engines.sqlite.operations import (
-    MS,
     Order,
     chunk,
     due,
@@ -56,7 +56,7 @@ def _dead_letters(tx: Transaction, order: Order, limit: int) -> tuple[int, int, 
     rows = _dead_page(tx, order, limit)
     revived: dict[int, Counter[int]] = {}
     skipped = 0
-    for dead_id, rid, _id, state in rows:
+    for dead_id, rid, tenant, state in rows:
         if order.kind is Kind.REDRIVE:
             gone = state in (State.RETIRING.value, State.REMOVED.value)
             due_ms = _spread(tx, order, dead_id)
@@ -64,6 +64,7 @@ def _dead_letters(tx: Transaction, order: Order, limit: int) -> tuple[int, int, 
                 skipped += 1
                 continue
             revived.setdefault(rid, Counter())[due_ms] += 1
+            tx.books.load(order.gid, tenant, 1)
         tx.run("delete_dead", dead_id)
     for rid, dues in revived.items():
         ask_for_due(tx, order.gid, rid, min(dues), dues.total())
@@ -109,6 +110,9 @@ def _backlog(tx: Transaction, order: Order, limit: int) -> tuple[int, int, list[
             done += 1
     if done:
         tx.run("count_out", done, order.rid)
+        resource = order.operation.selection.resource
+        assert resource is not None
+        tx.books.load(order.gid, resource.tenant, -done)
     last = (rows[-1][0], rows[-1][1]) if rows else start
     waits = order.kind is Kind.RETIRE and bool(tokens)
     _note(tx, order, last, done, 0, wait_ms=_WAIT_MS if waits and not done else 0)

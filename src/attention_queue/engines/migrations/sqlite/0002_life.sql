@@ -76,4 +76,5 @@ CREATE TABLE tenant_load (
     PRIMARY KEY (gid, tenant)
 ) STRICT, WITHOUT ROWID;
 
-ALTER TABLE grp ADD COLUMN max_tenant_backlog INTEGER;
+ALTER TABLE grp ADD COLUMN max_tenant_backlog INTEGER;  -- NULL: no limit
+ALTER TABLE plan ADD COLUMN max_backlog INTEGER NOT NULL DEFAULT 1000000000;
