@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
-from attention_queue.contract import CycleEnd
-from attention_queue.contract.events import Event, LoansRescued, TokensRenewed, TokenWasLost
+from attention_queue.contract.events import LoansRescued, TokensRenewed, TokenWasLost
 from attention_queue.errors import TokenLost
 from attention_queue.ports import Declined, Engine
 from contract.stage import LEASE, MS, Stage, done, ids, message, messages, shop
 
 Passes = Callable[[timedelta], None]
 Engines = tuple[Engine, Engine]
-SHORT = timedelta(milliseconds=60)
 
 
 async def test_a_renewed_lease_outlives_its_first_end(stage: Stage, passes: Passes) -> None:
@@ -237,65 +234,20 @@ async def test_more_consumers_are_invited_while_a_slot_is_free(stage: Stage) -> 
     await stage.finish(second, done(second.loan))
 
 
-async def _told(stage: Stage, kind: type[Event], passes: Passes, time: timedelta) -> None:
-    """Let time pass once the keeper has gone to sleep, and wait for what it tells."""
-    told = asyncio.Event()
-    stage.bus.on(kind, lambda event: told.set())
-    for _ in range(10):
-        await asyncio.sleep(0)
-    passes(time)
-    async with asyncio.timeout(10):
-        await told.wait()
-
-
-async def test_a_keeper_renews_what_it_keeps_until_it_is_dropped(
+async def test_the_first_lease_that_ends_frees_its_loan_whoever_else_renews(
     stage: Stage, passes: Passes
 ) -> None:
-    await stage.open(lease=SHORT)
-    await stage.put(message(shop("a"), "1"))
-    begun = await stage.begin_one()
+    await stage.open(max_consumers=2)
+    await stage.put(*messages(shop("a"), 4))
+    await stage.begin_one(take=2)
+    passes(LEASE / 2)
+    await stage.put(message(shop("a"), "nudge"))
+    live = await stage.begin_one(take=3)
+    passes(LEASE / 2)
 
-    async with stage.engine.keeper() as keeper:
-        keeper.keep(begun)
-        await _told(stage, TokensRenewed, passes, SHORT / 3)
-        await _told(stage, TokensRenewed, passes, SHORT / 3)
-        keeper.drop(begun)
+    again = await stage.begin_one()
 
-    assert not begun.lost
-    ((until_ms,),) = stage.rows("SELECT until_ms FROM token")
-    assert until_ms == stage.clock.now_ms() + SHORT // MS
-    await stage.finish(begun, done(begun.loan), CycleEnd.DRAINED)
-
-
-async def test_a_token_whose_grant_was_answered_late_is_renewed_at_once(
-    stage: Stage, passes: Passes
-) -> None:
-    await stage.open(lease=SHORT)
-    await stage.put(message(shop("a"), "1"))
-    begun = await stage.begin_one()
-    passes(0.9 * SHORT)  # the answer was on its way for so long
-
-    async with stage.engine.keeper() as keeper:
-        keeper.keep(begun)
-        await _told(stage, TokensRenewed, passes, timedelta(0))
-
-    passes(0.2 * SHORT)
-    assert await stage.begin() == []
-    await stage.finish(begun, done(begun.loan))
-
-
-async def test_a_keeper_tells_its_cycle_that_the_token_is_lost(
-    stage: Stage, passes: Passes
-) -> None:
-    await stage.open()
-    await stage.put(message(shop("a"), "1"))
-    begun = await stage.begin_one()
-    passes(LEASE)
-    successor = await stage.begin_one()
-
-    async with stage.engine.keeper() as keeper:
-        keeper.keep(begun)
-        await _told(stage, TokenWasLost, passes, timedelta(0))
-
-    assert begun.lost
-    await stage.finish(successor, done(successor.loan))
+    assert ids(again.loan) == ["a-1"]
+    await stage.finish(again, done(again.loan))
+    await stage.finish(live, done(live.loan))
+    assert await stage.serve() == ["a-2"]

@@ -152,6 +152,7 @@ class Shopfloor:
         self._world.ledger.start(id)
         match word:
             case "crash":
+                self._world.ledger.crash(id)
                 process.kill()
                 process.check()
             case "fail":

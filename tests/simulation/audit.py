@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from attention_queue.contract import Done, Retry
 from attention_queue.engines.sqlite.claim import Claim
+from attention_queue.engines.sqlite.publish import Publishing
 from attention_queue.engines.sqlite.settle import Finishing, Settling
 from attention_queue.ports import Begun, Settled
 from simulation.database import Memory, Message, Request, Snapshot, TokenRow
@@ -40,19 +41,21 @@ class Audit:
     def _moved(self, before: Snapshot, after: Snapshot, operation: object) -> Iterator[Fault]:
         if before.tokens != after.tokens:
             yield from released(before, after, operation)
-            yield from self._granted(before, after, operation)
+            yield from self._granted(before, after)
+            yield from lent(before, after)
+        if isinstance(operation, Publishing):
+            yield from pulled(before, after)
         if before.messages != after.messages:
             yield from removed(before, after, operation, self._ledger)
             yield from charged(before, after, operation)
 
-    def _granted(self, before: Snapshot, after: Snapshot, operation: object) -> Iterator[Fault]:
+    def _granted(self, before: Snapshot, after: Snapshot) -> Iterator[Fault]:
         for key in after.tokens.keys() - before.tokens.keys():
             token = after.tokens[key]
             if token.fence <= self._fences.get(token.rid, 0):
                 yield "fence_went_back", f"{token}"
             self._fences[token.rid] = token.fence
             yield from granted(before, after, token)
-        yield from lent_twice(after)
 
 
 def granted(before: Snapshot, after: Snapshot, token: TokenRow) -> Iterator[Fault]:
@@ -67,16 +70,31 @@ def granted(before: Snapshot, after: Snapshot, token: TokenRow) -> Iterator[Faul
     request = before.requests.get(rid)
     if request and request.why in LASTING and request.hold > now:
         yield "hold_ignored", f"{request} {token}"
-    early = [m for m in after.messages.values() if m.rid == rid and token.lends(m) and m.due > now]
-    if early:
-        yield "taken_too_early", f"{early}"
 
 
-def lent_twice(after: Snapshot) -> Iterator[Fault]:
-    for message in after.messages.values():
-        lenders = [t for t in after.tokens.values() if t.rid == message.rid and t.lends(message)]
-        if len(lenders) > 1:
-            yield "lent_twice", f"{message} to {lenders}"
+def lent(before: Snapshot, after: Snapshot) -> Iterator[Fault]:
+    """A new loan: of messages that are due, that nobody else has, and a suspect by itself."""
+    for key, token in after.tokens.items():
+        old = before.tokens.get(key)
+        if old is not None and old.loan == token.loan:
+            continue
+        hand = _in_hand(after, token)
+        others = [each for each in after.held(token.rid) if each.fence != token.fence]
+        for message in hand:
+            if message.due > after.now:
+                yield "taken_too_early", f"{message} by {token}"
+            if any(other.lends(message) for other in others):
+                yield "lent_twice", f"{message} to {token} and one of {others}"
+        if len(hand) > 1 and any(message.suspect for message in hand):
+            yield "suspect_in_company", f"{hand}"
+
+
+def pulled(before: Snapshot, after: Snapshot) -> Iterator[Fault]:
+    """A publish leaves a hold as it is."""
+    for rid, old in before.requests.items():
+        new = after.requests[rid]
+        if old.why and old.hold > after.now and (new.why, new.hold) != (old.why, old.hold):
+            yield "hold_ignored", f"{old} -> {new}"
 
 
 def released(before: Snapshot, after: Snapshot, operation: object) -> Iterator[Fault]:
@@ -163,21 +181,21 @@ def _late(after: Snapshot, request: Request) -> Iterator[Fault]:
         yield "request_too_late", f"{request}, at {after.now} wanted by {min(moments)}"
 
 
-def _begun(operation: object) -> Begun | None:
-    match operation:
-        case Settling(begun=begun):
-            return begun
+def _settling(operation: object) -> Settling | None:
+    match getattr(operation, "finishing", operation):  # half of a finish has the whole one
+        case Settling() as settling:
+            return settling
         case Finishing(settling=settling):
-            return settling.begun
+            return settling
         case _:
             return None
 
 
-def _outcomes(operation: object) -> list[Settled]:
-    match operation:
-        case Settling(outcomes=outcomes):
-            return list(outcomes)
-        case Finishing(settling=settling):
-            return list(settling.outcomes)
-        case _:
-            return []
+def _begun(operation: object) -> Begun | None:
+    settling = _settling(operation)
+    return settling.begun if settling else None
+
+
+def _outcomes(operation: object) -> Sequence[Settled]:
+    settling = _settling(operation)
+    return settling.outcomes if settling else ()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 Fault = tuple[str, str]
+MAX_CRASHES = 4  # the first makes a suspect of it, and three are charged
 
 
 @dataclass(slots=True)
@@ -20,6 +21,7 @@ class Entry:
     strict: bool
     acked: bool = False
     starts: int = 0
+    crashes: int = 0
     done: int = 0
     buried: bool = False  # with the dead letters
     over: bool = False  # done, rejected, buried, or its attempts are used up
@@ -63,6 +65,13 @@ class Ledger:
                 and other.number < entry.number
             ):
                 self.report(("strict_overtaken", f"{entry.id} starts before {other.id} is over"))
+
+    def crash(self, id: str) -> None:
+        """A process dies in the handler of this message, which is found out soon."""
+        entry = self.entries[id]
+        entry.crashes += 1
+        if entry.crashes > MAX_CRASHES:
+            self.report(("poison_not_found", f"{entry.crashes} processes died with {id} in hand"))
 
     def end(self, id: str, word: str, last_attempt: bool) -> None:
         entry = self.entries[id]

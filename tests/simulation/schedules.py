@@ -13,7 +13,7 @@ PROCESSES = 2
 
 
 def run_many(first: int, count: int) -> tuple[list[Verdict], Counter[str]]:
-    """The schedules of seeds ``first`` to ``first + count - 1``: those that broke a rule, counts."""
+    """Play ``count`` seeds from ``first`` on: the schedules that broke a rule, and counts."""
     bounds = [(at, min(at + CHUNK, first + count)) for at in range(first, first + count, CHUNK)]
     context = multiprocessing.get_context("spawn")
     broken: list[Verdict] = []
@@ -48,7 +48,7 @@ def story(seed: int, *, lines: int = 60, mutant: Mutant | None = None) -> str:
 
 
 def failure(broken: list[Verdict]) -> str:
-    """For a failed test: how often which rule was broken, and one schedule with how to replay it."""
+    """For a failed test: which rules were broken how often, and one schedule told."""
     kinds = Counter(verdict.fault[0] for verdict in broken if verdict.fault)
     seed = min(verdict.seed for verdict in broken)
     return (

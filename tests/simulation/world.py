@@ -9,7 +9,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from attention_queue.contract.events import CycleStarted, RequestBlocked, RequestWasted
+from attention_queue.contract.events import (
+    CycleStarted,
+    LoansRescued,
+    RequestBlocked,
+    RequestWasted,
+)
 from attention_queue.engines.sqlite.engine import SqliteEngine
 from simulation.audit import Audit
 from simulation.database import Memory, WatchedWriter
@@ -100,6 +105,7 @@ class World:
         self.engines.append(engine)
         for kind in (CycleStarted, RequestBlocked, RequestWasted):
             process.bus.on(kind, self._looked)
+        process.bus.on(LoansRescued, self._rescued)
         return process, engine
 
     def run(self) -> Verdict:
@@ -148,6 +154,11 @@ class World:
         if self.trace is not None:
             self.note(f"{event}")
 
+    def _rescued(self, event: LoansRescued) -> None:
+        self.note(f"{event}")
+        if not self.scenario.faults:
+            self.report(("lease_lost", f"{event}, and nothing had gone wrong"))
+
     def _before_jump(self) -> None:
         """Nothing is ready to run: no request may be, with a worker that sleeps."""
         last, now = self.audit.last, self._house.clock.now_ms()
@@ -167,7 +178,7 @@ class World:
 
     def _dropped(self, loop: object, context: dict[str, Any]) -> None:
         error = context.get("exception")
-        if isinstance(error, Killed) or isinstance(error, BaseExceptionGroup) or self.over:
+        if isinstance(error, Killed | BaseExceptionGroup) or self.over:
             return
         lane = LANE.get()
         if isinstance(lane, Process) and lane.dead:
@@ -187,11 +198,15 @@ async def _gone(tasks: list[asyncio.Task[Any]]) -> None:
 
 @contextmanager
 def swapped(swaps: tuple[tuple[Any, str, object], ...]) -> Iterator[None]:
-    """Each attribute has the other value while the context lasts."""
+    """Each attribute, or item of a dict, has the other value while the context lasts."""
     with ExitStack() as stack:
         for owner, name, value in swaps:
-            stack.callback(setattr, owner, name, getattr(owner, name))
-            setattr(owner, name, value)
+            if isinstance(owner, dict):
+                stack.callback(owner.__setitem__, name, owner[name])
+                owner[name] = value
+            else:
+                stack.callback(setattr, owner, name, getattr(owner, name))
+                setattr(owner, name, value)
         yield
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import apsw
 
 from attention_queue import sql
+from attention_queue.engines.sqlite.turn import Turn
 from attention_queue.errors import EngineUnavailable, ForeignDatabase, InvalidUrl, NewerDatabase
 
 APPLICATION_ID = 0x4154544E  # "ATTN"
@@ -105,11 +106,13 @@ def _check_file(path: str) -> None:
 
 
 def _version(db: apsw.Connection, path: str) -> int:
-    application = db.pragma("application_id")
-    version: int = db.pragma("user_version")
+    with db:  # one view: another process may be migrating it now
+        application = db.pragma("application_id")
+        version: int = db.pragma("user_version")
+        tables = db.execute("SELECT 1 FROM sqlite_schema").fetchall()
     if application == APPLICATION_ID:
         return version
-    if application or version or db.execute("SELECT 1 FROM sqlite_schema").fetchone():
+    if application or version or tables:
         raise ForeignDatabase(path, "it has tables or a mark of another application")
     return 0
 
@@ -119,16 +122,33 @@ def _migrate(db: apsw.Connection, path: str) -> None:
     version = _version(db, path)
     if version > LATEST:
         raise NewerDatabase(path, version, LATEST)
-    if path != MEMORY:
-        db.execute("PRAGMA journal_mode = WAL")
-    for pragma in _PRAGMAS:
-        db.execute(f"PRAGMA {pragma}")
-    if version == LATEST:
+    # The change to WAL does not wait for a lock, whatever busy_timeout says (SQLite 3.54).
+    with _alone(path) if version < LATEST else nullcontext():
+        if path != MEMORY:
+            db.execute("PRAGMA journal_mode = WAL")
+        for pragma in _PRAGMAS:
+            db.execute(f"PRAGMA {pragma}")
+        if _version(db, path) < LATEST:  # again: another process may have been first
+            _upgrade(db, path)
+
+
+@contextmanager
+def _alone(path: str) -> Iterator[None]:
+    if path == MEMORY:
+        yield
         return
+    turn = Turn(path)
+    try:
+        with turn.taken():
+            yield
+    finally:
+        turn.close()
+
+
+def _upgrade(db: apsw.Connection, path: str) -> None:
     db.execute("BEGIN IMMEDIATE")
     try:
-        version = _version(db, path)  # again: another process may have been first
-        for number in range(version + 1, LATEST + 1):
+        for number in range(_version(db, path) + 1, LATEST + 1):
             db.execute(MIGRATIONS[number])
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {LATEST}")

@@ -22,6 +22,7 @@ from attention_queue.clock import Clock
 from attention_queue.engines.sqlite.database import mapped
 from attention_queue.engines.sqlite.transaction import STATEMENTS, Transaction
 from attention_queue.engines.sqlite.turn import Turn
+from attention_queue.engines.sqlite.waiting import Waiting, answer
 from attention_queue.errors import EngineUnavailable
 
 T = TypeVar("T")
@@ -140,29 +141,15 @@ class InlineWriter:
         self.group.close()
 
 
-class _Waiting:
-    """An operation with whoever waits for its result: a loop's future, or a thread's event."""
-
-    __slots__ = ("done", "future", "loop", "operation", "result", "since", "wakes")
-
-    def __init__(
-        self, operation: Operation[Any], loop: asyncio.AbstractEventLoop | None, wakes: bool
-    ) -> None:
-        self.operation, self.loop, self.wakes = operation, loop, wakes
-        self.future: asyncio.Future[Any] | None = loop.create_future() if loop else None
-        self.since = loop.time() if loop else 0.0
-        self.done = None if loop else threading.Event()
-        self.result: Any = None
-
-
 class ThreadWriter:
     """One thread that commits whatever has queued up while it committed the last group."""
 
     def __init__(self, group: Group) -> None:
         self.group = group
         self.listeners: list[Callable[[], None]] = []
-        self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
-        self._pending: dict[asyncio.AbstractEventLoop, dict[_Waiting, None]] = {}
+        self._queue: queue.SimpleQueue[list[Waiting] | None] = queue.SimpleQueue()
+        self._turns: dict[asyncio.AbstractEventLoop, list[Waiting]] = {}
+        self._pending: dict[asyncio.AbstractEventLoop, dict[Waiting, None]] = {}
         self._watchers = 0
         self._closed = False
         self._lock = threading.Lock()
@@ -172,8 +159,8 @@ class ThreadWriter:
     async def run(self, operation: Operation[T], *, wakes: bool = False) -> T:
         """Raises ``EngineUnavailable`` after ``PATIENCE``: the operation may still happen."""
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(operation, loop, wakes)
-        self._submit(waiting)
+        waiting = Waiting(operation, loop, wakes)
+        self._collect(loop, waiting)
         pending = self._pending.get(loop)
         if pending is None:
             pending = self._pending[loop] = {}
@@ -187,8 +174,8 @@ class ThreadWriter:
 
     def run_blocking(self, operation: Operation[T], *, wakes: bool = False) -> T:
         """From any thread but the writer's own; waits at most ``PATIENCE``."""
-        waiting = _Waiting(operation, None, wakes)
-        self._submit(waiting)
+        waiting = Waiting(operation, None, wakes)
+        self._submit([waiting])
         assert waiting.done is not None
         if not waiting.done.wait(PATIENCE):
             raise EngineUnavailable(_NO_ANSWER)
@@ -204,9 +191,13 @@ class ThreadWriter:
         with self._lock:  # engines on several loops may share one writer
             self._watchers += 1 if watching else -1
             if watching and self._watchers == 1:
-                self._queue.put(_NUDGE)
+                self._queue.put([])
 
     async def close(self) -> None:
+        """After all that was asked for on this loop; what other threads ask for is refused."""
+        loop = asyncio.get_running_loop()
+        if loop in self._turns:
+            self._hand_over(loop)
         with self._lock:
             first, self._closed = not self._closed, True
             if first:
@@ -214,11 +205,34 @@ class ThreadWriter:
         if first:
             await asyncio.to_thread(self._thread.join)
 
-    def _submit(self, waiting: _Waiting) -> None:
+    def _collect(self, loop: asyncio.AbstractEventLoop, waiting: Waiting) -> None:
+        """Hand all that one turn of the loop asks for to the thread as one, when the turn is over.
+
+        One by one, the thread would be off with the first few and leave the rest to another commit.
+        """
+        if self._closed:
+            raise EngineUnavailable(_CLOSED)
+        turn = self._turns.get(loop)
+        if turn is None:
+            turn = self._turns[loop] = []
+            loop.call_soon(self._hand_over, loop)
+        turn.append(waiting)
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        turn = self._turns.pop(loop, [])
+        try:
+            for first in range(0, len(turn), GROUP):
+                self._submit(turn[first : first + GROUP])
+        except EngineUnavailable as exc:
+            for waiting in turn:
+                waiting.result = exc
+            answer(turn)
+
+    def _submit(self, turn: list[Waiting]) -> None:
         with self._lock:  # nothing may come to stand behind the end
             if self._closed:
-                raise EngineUnavailable("the engine is closed")
-            self._queue.put(waiting)
+                raise EngineUnavailable(_CLOSED)
+            self._queue.put(turn)
 
     def _check_patience(self, loop: asyncio.AbstractEventLoop) -> None:
         """One timer per loop, not one per operation; it ends when nothing is pending."""
@@ -243,16 +257,15 @@ class ThreadWriter:
         finally:
             self.group.close()
 
-    def _next_group(self) -> list[_Waiting] | None:
+    def _next_group(self) -> list[Waiting] | None:
         """What waits now; empty when it is time to look for others; None at the end."""
         try:
             first = self._queue.get(timeout=POLL if self._watchers else None)
         except queue.Empty:
             return []
-        group: list[_Waiting] = []
+        group: list[Waiting] = []
         while first is not None:
-            if first is not _NUDGE:
-                group.append(first)
+            group += first
             if len(group) >= GROUP or self._queue.empty():
                 return group
             first = self._queue.get()
@@ -261,12 +274,12 @@ class ThreadWriter:
             return group
         return None
 
-    def _commit(self, group: list[_Waiting]) -> None:
+    def _commit(self, group: list[Waiting]) -> None:
         """The listeners hear of it before the callers: who then begins has not missed it."""
         results = self.group.execute([waiting.operation for waiting in group])
         if self.group.others_committed() or any(waiting.wakes for waiting in group):
             self._stir()
-        by_loop: dict[asyncio.AbstractEventLoop, list[_Waiting]] = {}
+        by_loop: dict[asyncio.AbstractEventLoop, list[Waiting]] = {}
         for waiting, result in zip(group, results, strict=True):
             waiting.result = result
             if waiting.loop is not None:
@@ -275,23 +288,12 @@ class ThreadWriter:
                 waiting.done.set()
         for loop, theirs in by_loop.items():
             with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(_answer, theirs)
+                loop.call_soon_threadsafe(answer, theirs)
 
     def _stir(self) -> None:
         for listener in tuple(self.listeners):
             listener()
 
 
-def _answer(group: list[_Waiting]) -> None:
-    for waiting in group:
-        future = waiting.future
-        if future is None or future.done():
-            continue
-        if isinstance(waiting.result, Exception):
-            future.set_exception(waiting.result)
-        else:
-            future.set_result(waiting.result)
-
-
-_NUDGE = _Waiting(lambda tx: None, None, False)
+_CLOSED = "the engine is closed"
 _NO_ANSWER = f"the database did not answer within {PATIENCE:.0f} s: another process may be stopped"
