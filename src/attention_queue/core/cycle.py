@@ -30,7 +30,6 @@ from attention_queue.contract import (
     Reject,
     ResourceState,
     Retry,
-    State,
     Stop,
 )
 from attention_queue.contract.bus import Bus
@@ -183,7 +182,10 @@ class Cycle:
             self.call = self._calls.start(self._service, self.begun, batch, scope)
             outcomes = await self.call.outcomes()
             call, self.call = self.call, None
-            if ending := await self._record(batch, outcomes):
+            ending = await self._record(batch, outcomes)
+            if call.stopped:
+                return Ending(end=CycleEnd.STATE)
+            if ending:
                 return ending
             if call.timed_out:
                 return Ending(end=CycleEnd.TIMEOUT)
@@ -200,9 +202,10 @@ class Cycle:
         if turn.leave:
             return Ending(end=CycleEnd.SHUTDOWN)
         if self._engine.changed(begun):
-            if await self._engine.reload(begun) is not State.ACTIVE:
-                return Ending(end=CycleEnd.STATE)
+            await self._engine.reload(begun)
             self._override()
+        if not begun.active:
+            return Ending(end=CycleEnd.STATE)
         if self._handled >= begun.policy.max_messages:
             return Ending(end=CycleEnd.MESSAGES)
         if not self._handled:

@@ -19,6 +19,7 @@ from attention_queue.contract.events import (
 )
 from attention_queue.core.call import Calls
 from attention_queue.core.cycle import TAKE, Cycle
+from attention_queue.core.operations import Operations
 from attention_queue.core.reconciler import Reconciler
 from attention_queue.core.service import Service
 from attention_queue.core.slots import Slots
@@ -66,6 +67,7 @@ class AttentionWorker:
         self._failures = 0
         self._draining = False
         self._resting: asyncio.Task[None] | None = None
+        self._operations = Operations(engine, clock, bus, owner=self.owner)
         self._reconciler = Reconciler(engine, clock, bus, owner=self.owner, every=sweep_every)
 
     @property
@@ -101,6 +103,7 @@ class AttentionWorker:
                 beside = [
                     tasks.create_task(self._keep_watch(keeper)),
                     tasks.create_task(self._reconciler.run()),
+                    tasks.create_task(self._operations.run()),
                 ]
                 self._bus.emit(WorkerStarted(self.owner, self.slots))
                 try:

@@ -50,6 +50,7 @@ class Record:
     state: State
     state_until_ms: int
     backlog: int
+    stop_now: bool
 
 
 class Directory:
@@ -104,7 +105,7 @@ class Directory:
     def record(self, tx: Transaction, rid: int, gid: int, group: str) -> Record:
         row = tx.first("record", rid)
         assert row is not None
-        tenant, id, plan, version, overrides, routing, state, until_ms, backlog = row
+        tenant, id, plan, version, overrides, routing, state, until_ms, stop_now, backlog = row
         policy = self.policy(tx, gid, plan, version)
         if overrides:
             with suppress(ContractError):  # they no longer fit the plan: one resource's trouble
@@ -121,6 +122,7 @@ class Directory:
             state=state_at(state, until_ms, tx.now_ms),
             state_until_ms=until_ms or FOREVER_MS,
             backlog=backlog,
+            stop_now=bool(stop_now),
         )
 
 

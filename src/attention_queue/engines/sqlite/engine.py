@@ -172,6 +172,7 @@ class SqliteEngine:
         )
         handle.record, handle.directory = record, version
         begun.policy, begun.plan, begun.routing = record.policy, record.plan, record.routing
+        begun.active, begun.stop_now = record.state is State.ACTIVE, record.stop_now
         return record.state
 
     async def change(self, change: Change, *, actor: str) -> None:

@@ -126,7 +126,7 @@ SELECT min(due_ms) FROM attention WHERE due_ms > 0
 -- name: record
 -- All that a claim has to know, read in the claim's own transaction: never from a cache.
 SELECT r.tenant, r.id, r.plan, p.version, r.overrides, r.routing,
-       r.state, r.state_until_ms, coalesce(a.backlog, 0)
+       r.state, r.state_until_ms, r.stop_now, coalesce(a.backlog, 0)
 FROM resource r
 JOIN plan p ON p.gid = r.gid AND p.name = r.plan
 LEFT JOIN attention a ON a.rid = r.rid
