@@ -1,7 +1,8 @@
-"""What is printed: data on stdout as a table, JSON or NDJSON; talk on stderr."""
+"""What is printed: data on stdout as a table, JSON, NDJSON or CSV; talk on stderr."""
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
@@ -11,7 +12,7 @@ from cyclopts import Parameter
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-Format = Literal["table", "json", "ndjson"]
+Format = Literal["table", "json", "ndjson", "csv"]
 Output = Annotated[Format, Parameter(name=["--output", "-o"], help="How data is printed.")]
 Url = Annotated[str | None, Parameter(name="--url", help="The engine, sqlite:///attention.db.")]
 GroupName = Annotated[str | None, Parameter(name="--group", help="If there are several.")]
@@ -29,10 +30,13 @@ def console(file: object = None) -> Console:
 
 
 def print_one(output: Format, data: Data, drawn: RenderableType) -> None:
-    if output == "table":
-        console().print(drawn)
-    else:
-        _print_json(data, indent=2 if output == "json" else 0)
+    match output:
+        case "table":
+            console().print(drawn)
+        case "csv":
+            _print_csv([data])
+        case _:
+            _print_json(data, indent=2 if output == "json" else 0)
 
 
 def print_many(output: Format, rows: Sequence[Data], drawn: RenderableType) -> None:
@@ -44,6 +48,8 @@ def print_many(output: Format, rows: Sequence[Data], drawn: RenderableType) -> N
         case "ndjson":
             for row in rows:
                 _print_json(row, indent=0)
+        case "csv":
+            _print_csv(rows)
 
 
 def grid(pairs: Iterable[tuple[str, RenderableType]]) -> Table:
@@ -64,6 +70,20 @@ def columns(*names: str, right: Iterable[str] = ()) -> Table:
         justify: Literal["left", "right"] = "right" if name in numbers else "left"
         table.add_column(name, justify=justify, overflow="fold")
     return table
+
+
+def _print_csv(rows: Sequence[Data]) -> None:
+    """With a head if there is a row; what is not a single value is JSON in its cell."""
+    if rows:
+        writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool | dict | list | tuple):
+        return msgspec.json.encode(value).decode()
+    return value
 
 
 def _print_json(value: object, *, indent: int) -> None:

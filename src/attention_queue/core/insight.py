@@ -8,18 +8,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum
 
-from attention_queue.contract import Hold, State
+from attention_queue.contract import Hold, Order, State
 from attention_queue.contract.figures import (
     AHEAD_COUNTED,
-    LineFigures,
-    Overview,
     ResourceFigures,
     TokenFigures,
 )
+from attention_queue.core.health import LATE, nobody_works
 from attention_queue.core.wording import END_OF_TIME, duration, messages, moment, plural, times
 
-NOBODY_CAME = timedelta(seconds=10)  # in line this long and no token out: nobody works here
-LATE = timedelta(minutes=1)  # in line this long although somebody works: too few do
 _RENEWED_AT_LEAST = 0.5  # of the lease: renewed at a third, so less than this left is overdue
 
 
@@ -137,15 +134,21 @@ def _served(seen: ResourceFigures, live: Sequence[TokenFigures]) -> Verdict:
     limit = seen.policy.max_consumers
     advice: tuple[str, ...] = ()
     if len(live) >= limit and seen.backlog > loaned + seen.policy.max_messages:
-        more = command("boost", seen, f"--consumers {limit * 2} --for 30m")
-        advice = (
-            f"its limit is max_consumers: {more}",
-            "or a plan with more of them for good: attn plan ls",
-        )
+        advice = _more_consumers(seen)
     return Verdict(
         Word.SERVING,
         f"{len(live)} of {limit} {plural(limit, 'consumer')} at work, {messages(loaned)} in hand",
         advice,
+    )
+
+
+def _more_consumers(seen: ResourceFigures) -> tuple[str, ...]:
+    if seen.policy.order is Order.STRICT:
+        return ("its limit is the strict order: one consumer keeps it, and no more may help",)
+    more = command("boost", seen, f"--consumers {seen.policy.max_consumers * 2} --for 30m")
+    return (
+        f"its limit is max_consumers: {more}",
+        "or a plan with more of them, for good: attn plan ls",
     )
 
 
@@ -172,7 +175,7 @@ def _waiting(seen: ResourceFigures) -> Verdict:
             return Verdict(
                 Word.RATE_LIMITED,
                 f"its rate is used up; the next message is allowed {wait}",
-                (f"if the outside service allows more: attn plan set {seen.plan} rates.…=",),
+                (f"raise rates if the outside service allows more: attn plan show {seen.plan}",),
             )
         case Hold.STOP:
             why = f": {seen.stop}" if seen.stop else ""
@@ -237,10 +240,7 @@ def _delayed(seen: ResourceFigures, wait: str) -> Verdict:
         return Verdict(
             Word.BACKING_OFF,
             f"attempt {head.failed} of {attempts} at {head.type} failed; again {wait}{why}",
-            (
-                "look at the error; after the last attempt it goes to the dead letters",
-                f"once it is mended: {command('nudge', seen)}",
-            ),
+            ("look at the error; after the last attempt it goes to the dead letters",),
         )
     return Verdict(Word.IDLE, f"all its work is delayed; the next message is due {wait}")
 
@@ -270,53 +270,6 @@ def numbers(seen: ResourceFigures) -> dict[str, object]:
         if request and request.due and request.due < END_OF_TIME
         else None,
     }
-
-
-class Health(Enum):
-    HEALTHY = "healthy"
-    DEGRADED = "degraded"
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """``because`` is one sentence; ``try_this`` what to do if it is degraded."""
-
-    health: Health
-    because: str
-    try_this: tuple[str, ...] = ()
-
-
-def status(seen: Overview) -> Status:
-    """Whether the work that is there is being done."""
-    if not seen.groups:
-        return Status(Health.HEALTHY, "nobody has published or served anything here yet")
-    tokens = sum(group.tokens for group in seen.groups)
-    backlog = sum(group.backlog for group in seen.groups)
-    since = min((g.waiting_since for g in seen.groups if g.waiting_since), default=None)
-    if since and nobody_works(LineFigures(tokens=tokens, waiting_since=since), seen.at):
-        return Status(
-            Health.DEGRADED,
-            f"no worker: {messages(backlog)} and a request has waited {duration(seen.at - since)}",
-            ("start a worker: attn worker your_module:queue",),
-        )
-    if since and seen.at - since > LATE:
-        return Status(
-            Health.DEGRADED,
-            f"behind: a request has waited {duration(seen.at - since)} in line",
-            ("more slots or processes shorten the line",),
-        )
-    ready = sum(group.ready for group in seen.groups)
-    if not backlog:
-        return Status(Health.HEALTHY, "no work is left")
-    if not tokens and not ready:
-        return Status(Health.HEALTHY, f"{messages(backlog)}, none of them due now")
-    at_work = f"{tokens} {plural(tokens, 'resource')} being served and {ready:,} in line"
-    return Status(Health.HEALTHY, f"{messages(backlog)}, {at_work}")
-
-
-def nobody_works(line: LineFigures, now: datetime) -> bool:
-    since = line.waiting_since
-    return not line.tokens and since is not None and now - since > NOBODY_CAME
 
 
 def _seconds(now: datetime, then: datetime | None) -> float | None:

@@ -14,7 +14,8 @@ from attention_queue.contract.figures import (
     ResourceRow,
     TokenFigures,
 )
-from attention_queue.core.insight import Status, Verdict
+from attention_queue.core.health import Status
+from attention_queue.core.insight import Verdict
 from attention_queue.core.wording import END_OF_TIME
 
 
@@ -76,7 +77,7 @@ def resource_table(seen: ResourceFigures) -> Table:
         "id": seen.resource.id,
         "version": seen.version,
         "at": seen.at.isoformat(),
-        "state": _state(seen),
+        "state": state_table(seen),
         "plan": seen.plan,
         "policy": policy_to_table(seen.policy),
         "overrides": [override_to_table(override) for override in seen.overrides],
@@ -90,7 +91,7 @@ def resource_table(seen: ResourceFigures) -> Table:
     }
 
 
-def _state(seen: ResourceFigures) -> Table:
+def state_table(seen: ResourceFigures) -> Table:
     return {
         "state": seen.state.at(seen.at).value,
         "reason": seen.state.reason,
