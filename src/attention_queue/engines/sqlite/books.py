@@ -68,6 +68,10 @@ class Books:
         """More (or fewer) unfinished messages of a tenant, if its group limits them."""
         self._loads[gid, tenant] += messages
 
+    def noted_load(self, gid: int, tenant: str) -> int:
+        """What ``load`` has noted and ``close`` has still to write."""
+        return self._loads[gid, tenant]
+
     def recounted(self, gid: int, tenant: str) -> None:
         """The tenant's load was counted afresh: what was noted before is in it."""
         self._loads.pop((gid, tenant), None)

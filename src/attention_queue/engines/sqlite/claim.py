@@ -269,7 +269,9 @@ def rescue(tx: Transaction, record: Record, loan: list[Range]) -> list[Event]:
     if charged:
         due, seq, _, crashes = rows[0]
         tx.run("charge", record.rid, due, seq)
-        if crashes + 1 >= record.policy.max_crashes:
+        deadly = crashes + 1 >= record.policy.max_crashes
+        tx.books.settled(record.gid, record.rid, done=0, failed=int(not deadly), dead=int(deadly))
+        if deadly:
             events.append(bury_poison(tx, record, due, seq))
     else:
         for r in loan:

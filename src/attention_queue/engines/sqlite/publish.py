@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from attention_queue.clock import from_ms, to_ms
 from attention_queue.contract import Resource, State, WorkMessage
 from attention_queue.contract.codec import overrides_from_json
+from attention_queue.contract.policy import UNBOUNDED
 from attention_queue.engines.sqlite.directory import Directory, StoredGroup, encode_map, state_at
 from attention_queue.engines.sqlite.transaction import Row, Transaction
 from attention_queue.errors import (
@@ -85,31 +86,37 @@ class _Batch:
             group = self._groups[put.group] = put.directory.group(self._tx, put.group)
         wanted = Counter(message.resource for message in put.messages)
         try:
-            self._admit(put.directory, group, wanted)
+            rows = self._admit(group, wanted)
         except ContractError as refusal:
             self._sizes.append((group.gid, 0, refusal))
             return
         for resource, count in wanted.items():
-            self._place(group, resource).wanted += count
+            self._place(group, resource, rows.get(resource)).wanted += count
         places = self._places
         self._owners.extend(places[group.gid, message.resource] for message in put.messages)
         self._messages.extend(put.messages)
         self._sizes.append((group.gid, len(put.messages), None))
 
-    def _admit(self, directory: Directory, group: StoredGroup, wanted: Counter[Resource]) -> None:
-        """Raises what forbids the put; nothing is written yet, and no place counts it yet."""
+    def _admit(self, group: StoredGroup, wanted: Counter[Resource]) -> dict[Resource, Row]:
+        """The rows of those that are registered.
+
+        Raises what forbids the put; nothing is written yet, and no place counts it yet.
+        """
+        rows: dict[Resource, Row] = {}
         tenants: Counter[str] = Counter()
         for resource, count in wanted.items():
             place = self._places.get((group.gid, resource))
             row = place.request if place else _place(self._tx, group, resource)
             if row is not None:
-                limit = _max_backlog(self._tx, row)
-                waiting = row[8] + (place.wanted if place else 0)
-                if waiting + count > limit:
-                    raise BacklogFull(resource, waiting, limit)
+                rows[resource] = row
+            limit = _max_backlog(self._tx, group, row)
+            waiting = (row[8] if row else 0) + (place.wanted if place else 0)
+            if waiting + count > limit:
+                raise BacklogFull(resource, waiting, limit)
             tenants[resource.tenant] += count
         if group.max_tenant_backlog is not None:
             self._admit_tenants(group, tenants)
+        return rows
 
     def _admit_tenants(self, group: StoredGroup, tenants: Counter[str]) -> None:
         limit = group.max_tenant_backlog
@@ -122,15 +129,15 @@ class _Batch:
                 self._tx.books.recounted(*key)
                 row = self._tx.first("tenant_load", *key)
             assert row is not None
-            waiting = row[0] + self._loads[key]
+            waiting = row[0] + self._tx.books.noted_load(*key) + self._loads[key]
             if waiting + count > limit:
                 raise BacklogFull(f"tenant {tenant}", waiting, limit)
         self._loads.update({(group.gid, tenant): count for tenant, count in tenants.items()})
 
-    def _place(self, group: StoredGroup, resource: Resource) -> _Place:
+    def _place(self, group: StoredGroup, resource: Resource, row: Row | None) -> _Place:
         place = self._places.get((group.gid, resource))
         if place is None:
-            row = _place(self._tx, group, resource) or _register(self._tx, group, resource)
+            row = row or _register(self._tx, group, resource)
             place = self._places[group.gid, resource] = _Place(group.gid, resource.tenant, row)
         return place
 
@@ -207,8 +214,11 @@ def _place(tx: Transaction, group: StoredGroup, resource: Resource) -> Row | Non
             return row
 
 
-def _max_backlog(tx: Transaction, row: Row) -> int:
+def _max_backlog(tx: Transaction, group: StoredGroup, row: Row | None) -> int:
     """The plan's, unless an override says otherwise now."""
+    if row is None:
+        (of_plan,) = tx.first("max_backlog", group.gid, group.default_plan) or (UNBOUNDED,)
+        return int(of_plan)
     limit: int = row[9]
     if row[10]:
         now = from_ms(tx.now_ms)

@@ -25,3 +25,10 @@ def ask_for_due(tx: Transaction, gid: int, rid: int, due_ms: int, messages: int)
         tx.run("pull_forward", due_ms, tx.next(), tx.now_ms, lane[0], messages, rid)
     else:
         tx.run("count_in", messages, rid)
+
+
+def drop_request(tx: Transaction, rid: int) -> None:
+    """Where there is neither work nor a token; what had arrived is entered in the books."""
+    if request := tx.first("request", rid):
+        tx.books.arrived(rid, request[4])
+        tx.run("drop_request", rid)

@@ -103,8 +103,7 @@ class Settling:
             for each, outcome in self.outcomes:
                 match outcome:
                     case Retry():
-                        self._retry(tx, rid, each, outcome)
-                        retried += 1
+                        retried += self._retry(tx, rid, each, outcome)
                     case Reject():
                         dead += self._bury(tx, rid, each, outcome.reason, outcome.failure)
                     case Unknown():
@@ -126,7 +125,7 @@ class Settling:
         tx.books.settled(record.gid, rid, done=gone, failed=retried, dead=dead)
         return left
 
-    def _retry(self, tx: Transaction, rid: int, each: Delivery, outcome: Retry) -> None:
+    def _retry(self, tx: Transaction, rid: int, each: Delivery, outcome: Retry) -> int:
         due, seq, _ = each.receipt
         strict = self.begun.policy.order is Order.STRICT
         wait_ms = (outcome.after // MS) if outcome.after else 0
@@ -134,7 +133,8 @@ class Settling:
         history = _history.decode(row[0]) if row and row[0] else []
         history.append(_entry(each, outcome.failure, tx.now_ms))
         text = msgspec.json.encode(history[-_HISTORY:]).decode()
-        tx.run("retry", due if strict else tx.now_ms + wait_ms, text, rid, due, seq)
+        due_ms = due if strict else tx.now_ms + wait_ms
+        return tx.run("retry", due_ms, text, rid, due, seq, each.attempt - 1)
 
     def _bury(
         self, tx: Transaction, rid: int, each: Delivery, reason: str, failure: Failure | None

@@ -84,6 +84,10 @@ WHERE rid = ?
 SELECT rid, plan, version, state, state_until_ms FROM resource
 WHERE gid = ? AND tenant = ? AND id = ?
 
+-- name: max_backlog
+-- Of a plan, for a resource that is not there yet. By primary key.
+SELECT max_backlog FROM plan WHERE gid = ? AND name = ?
+
 -- name: put_message
 -- A second put of the same id changes nothing while the first is kept: unique (rid, id).
 INSERT INTO message (rid, due_ms, seq, id, type, enqueued_ms, content_type, headers, payload,
@@ -97,11 +101,12 @@ SELECT 1 FROM message WHERE rid = ? AND due_ms = ? AND seq = ?
 
 -- name: ask
 -- No row: the first request of the resource.
-INSERT INTO attention (rid, gid, lane, due_ms, place, since_ms, backlog) VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT INTO attention (rid, gid, lane, due_ms, place, since_ms, backlog, arrived)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)
 
 -- name: count_in
 -- A request stands and is early enough: nothing but the backlog changes.
-UPDATE attention SET backlog = backlog + ? WHERE rid = ?
+UPDATE attention SET backlog = backlog + ?1, arrived = arrived + ?1 WHERE rid = ?2
 
 -- name: pull_forward
 -- A request stands but would fire too late. A hold is never pulled through: see place_of.
@@ -207,9 +212,9 @@ ORDER BY due_ms, seq LIMIT 1
 DELETE FROM message WHERE rid = ? AND due_ms = ? AND seq BETWEEN ? AND ?
 
 -- name: retry
--- The failed attempt is counted here and nowhere else.
+-- The failed attempt is counted here and nowhere else, and once: who repeats it finds it counted.
 UPDATE message SET due_ms = ?, failed = failed + 1, suspect = 0, unknown_ms = NULL, history = ?
-WHERE rid = ? AND due_ms = ? AND seq = ?
+WHERE rid = ? AND due_ms = ? AND seq = ? AND failed = ?
 
 -- name: defer
 -- Nobody here handles its type; no attempt.

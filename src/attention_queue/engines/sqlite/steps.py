@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from attention_queue.clock import MS
 from attention_queue.contract import State
-from attention_queue.contract.events import Event, OperationAdvanced, StateChanged
+from attention_queue.contract.events import DeadLettered, Event, OperationAdvanced, StateChanged
 from attention_queue.contract.operation import Kind, OperationFigures, Progress
 from attention_queue.engines.sqlite.loans import Range, loan_of
 from attention_queue.engines.sqlite.operations import (
@@ -18,7 +18,7 @@ from attention_queue.engines.sqlite.operations import (
     load,
     next_step_ms,
 )
-from attention_queue.engines.sqlite.requests import ask_for_due
+from attention_queue.engines.sqlite.requests import ask_for_due, drop_request
 from attention_queue.engines.sqlite.transaction import Row, Transaction
 
 _SPREAD = 2_654_435_761  # Knuth's multiplier: neighbours' numbers fall far apart
@@ -101,25 +101,39 @@ def _backlog(tx: Transaction, order: Order, limit: int) -> tuple[int, int, list[
     loaned = loan_of(tokens)
     start = (order.last_due, order.last) if order.kind is Kind.DISCARD else (-1, -1)
     rows = tx.all("backlog_page", order.rid, *start, _upto(order), limit)
+    events: list[Event] = []
     done = skipped = 0
     for row in rows:
         if _on_loan(row, loaned):
             skipped += 1
         elif _selected(order, row):
-            _take_out(tx, order, row)
+            events += _take_out(tx, order, row)
             done += 1
     if done:
-        tx.run("count_out", done, order.rid)
-        resource = order.operation.selection.resource
-        assert resource is not None
-        tx.books.load(order.gid, resource.tenant, -done)
+        _count_out(tx, order, done)
+    retires = order.kind is Kind.RETIRE
     last = (rows[-1][0], rows[-1][1]) if rows else start
-    waits = order.kind is Kind.RETIRE and bool(tokens)
-    _note(tx, order, last, done, 0, wait_ms=_WAIT_MS if waits and not done else 0)
+    waits = retires and bool(tokens)
+    skipped = 0 if retires else skipped  # it comes back to them until they are gone
+    _note(tx, order, last, done, skipped, wait_ms=_WAIT_MS if waits and not done else 0)
     if len(rows) < limit and not waits:
         tx.run("end_operation", Progress.DONE.value, tx.now_ms, order.number)
-        return done, skipped, _bury_resource(tx, order) if order.kind is Kind.RETIRE else []
-    return done, skipped, []
+        events += _bury_resource(tx, order) if retires else []
+    return done, skipped, events
+
+
+def _count_out(tx: Transaction, order: Order, messages: int) -> None:
+    """A request that stands for nothing any more goes with them."""
+    resource = order.operation.selection.resource
+    assert resource is not None and order.rid is not None
+    tx.run("count_out", messages, order.rid)
+    tx.books.load(order.gid, resource.tenant, -messages)
+    if order.kind is Kind.RETIRE:
+        tx.books.settled(order.gid, order.rid, done=0, failed=0, dead=messages)
+    else:
+        tx.books.count(order.gid, "messages_discarded", messages)
+    if not tx.first("has_work", order.rid) and not tx.all("tokens", order.rid):
+        drop_request(tx, order.rid)
 
 
 def _living(tx: Transaction, order: Order) -> list[Row]:
@@ -147,11 +161,18 @@ def _on_loan(row: Row, loaned: list[Range]) -> bool:
     return any(due == row[0] and first <= row[1] <= last for due, first, last in loaned)
 
 
-def _take_out(tx: Transaction, order: Order, row: Row) -> None:
+def _take_out(tx: Transaction, order: Order, row: Row) -> list[Event]:
+    events: list[Event] = []
     if order.kind is Kind.RETIRE:
-        error = (None, order.operation.reason, None)
-        tx.first("bury", tx.now_ms, 0, "retired", *error, order.rid, row[0], row[1])
+        operation, resource = order.operation, order.operation.selection.resource
+        assert resource is not None
+        error = (None, operation.reason, None)
+        dead = tx.first("bury", tx.now_ms, 0, "retired", *error, order.rid, row[0], row[1])
+        assert dead is not None
+        id, type, attempts = dead
+        events.append(DeadLettered(operation.group, resource, id, type, "retired", attempts))
     tx.run("done", order.rid, row[0], row[1], row[1])
+    return events
 
 
 def _bury_resource(tx: Transaction, order: Order) -> list[Event]:
@@ -160,7 +181,8 @@ def _bury_resource(tx: Transaction, order: Order) -> list[Event]:
     assert resource is not None
     actor = order.row[7]
     tx.run("set_state", State.REMOVED.value, operation.reason, actor, None, order.rid)
-    tx.run("drop_request", order.rid)
+    assert order.rid is not None
+    drop_request(tx, order.rid)
     tx.directory_changed = True
     return [StateChanged(operation.group, resource, State.REMOVED, operation.reason, actor)]
 
