@@ -10,9 +10,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from attention_queue.cli.output import columns, grid
-from attention_queue.cli.values import written
+from attention_queue.cli.values import policy_facts, written
 from attention_queue.contract import State
-from attention_queue.contract.codec import override_to_table, policy_to_table
+from attention_queue.contract.codec import override_to_table
 from attention_queue.contract.figures import (
     AHEAD_COUNTED,
     GroupFigures,
@@ -21,7 +21,6 @@ from attention_queue.contract.figures import (
     ResourceRow,
     TokenFigures,
 )
-from attention_queue.contract.units import write_duration
 from attention_queue.core.health import Health, Status
 from attention_queue.core.insight import Verdict, Word
 from attention_queue.core.tables import request_word
@@ -66,7 +65,11 @@ def resource(seen: ResourceFigures) -> RenderableType:
     parts: list[RenderableType] = [Text(str(seen.resource), "bold"), grid(_facts(seen))]
     if seen.tokens:
         parts += ["", Text("Tokens", "bold"), tokens(seen)]
-    parts += ["", Text("Policy in force", "bold"), grid(_policy(seen))]
+    parts += [
+        "",
+        Text("Policy in force", "bold"),
+        grid((n, Text(v)) for n, v in policy_facts(seen.policy)),
+    ]
     return Group(*parts)
 
 
@@ -180,17 +183,6 @@ def _lease(token: TokenFigures, now: datetime) -> str:
     if token.until <= now:
         return f"ended {duration(now - token.until)} ago"
     return f"{duration(token.until - now)} left"
-
-
-def _policy(seen: ResourceFigures) -> Iterator[tuple[str, RenderableType]]:
-    for name, value in policy_to_table(seen.policy).items():
-        if isinstance(value, Mapping):
-            if value:
-                yield name, Text(written(value, " "))
-        elif name in ("max_seconds", "handler_timeout", "lease"):
-            yield name, write_duration(getattr(seen.policy, name))
-        else:
-            yield name, Text(str(value))
 
 
 def _numbers(

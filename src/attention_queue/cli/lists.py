@@ -8,7 +8,7 @@ from datetime import datetime
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from attention_queue.cli.output import columns, grid
+from attention_queue.cli.output import brief, columns, grid
 from attention_queue.cli.values import written
 from attention_queue.contract.operation import (
     AuditEntry,
@@ -28,11 +28,13 @@ _BRIEF = 60  # characters of a payload in a list
 def letters(found: Sequence[DeadLetter], now: datetime) -> RenderableType:
     if not found:
         return Text("no dead letters")
-    table = columns("No", "Died", "Resource", "Type", "Reason", "Error", right={"No", "Died"})
+    table = columns(
+        "No", "Age", "Resource", "Type", "Reason", "Error", right={"No", "Age"}, whole={"Reason"}
+    )
     for letter in found:
         table.add_row(
-            str(letter.number), f"{duration(now - letter.died)} ago", Text(str(letter.resource)),
-            Text(letter.type), Text(letter.reason), Text(_error(letter)),
+            str(letter.number), duration(now - letter.died), Text(str(letter.resource)),
+            Text(letter.type), Text(letter.reason), brief(_error(letter)),
         )  # fmt: skip
     return table
 
@@ -66,7 +68,7 @@ def dead_groups(found: Sequence[DeadGroup], now: datetime) -> RenderableType:
     for each in found:
         cells = [Text(str(each.resource))] if each.resource else []
         cells += [Text(each.type), Text(each.reason), Text(each.error or NONE)]
-        ages = [f"{duration(now - moment)} ago" for moment in (each.first, each.last)]
+        ages = [duration(now - moment) for moment in (each.first, each.last)]
         table.add_row(f"{each.count:,}", *cells, *ages, str(each.example))
     return table
 
@@ -75,14 +77,15 @@ def operations(found: Sequence[OperationFigures], now: datetime) -> RenderableTy
     if not found:
         return Text("no operations")
     names = ("Kind", "Of", "Progress", "Done", "Started", "By", "Reason")
-    table = columns("No", *names, right={"No", "Done", "Started"})
+    numbers = {"No", "Done", "Started"}
+    table = columns("No", *names, right=numbers, whole={"Kind", "Progress", "By"})
     for each in found:
         of = entries.selection_table(each.operation.selection)
         table.add_row(
             str(each.number), each.operation.kind.value.replace("_", " "),
             Text(written(of, " ") or "everything"), each.progress.value,
             f"{each.done:,} of {each.total:,}", f"{duration(now - each.started)} ago",
-            Text(each.actor), Text(each.operation.reason),
+            Text(each.actor), brief(each.operation.reason),
         )  # fmt: skip
     return table
 
@@ -142,10 +145,10 @@ def waiting(found: Sequence[Waiting], now: datetime) -> RenderableType:
         due = "in hand" if each.on_loan else "now"
         if each.due is not None:
             due = f"in {duration(each.due - now)}"
-        brief = entries.preview(each.payload, _BRIEF).replace("\n", " ")
+        payload = brief(entries.preview(each.payload, _BRIEF))
         failed = f"{each.failed}" if each.failed else NONE
         table.add_row(
-            Text(each.id), Text(each.type), duration(now - each.enqueued), due, failed, Text(brief)
+            Text(each.id), Text(each.type), duration(now - each.enqueued), due, failed, payload
         )
     return table
 
@@ -153,11 +156,11 @@ def waiting(found: Sequence[Waiting], now: datetime) -> RenderableType:
 def trail(found: Sequence[AuditEntry]) -> RenderableType:
     if not found:
         return Text("nobody has changed anything")
-    table = columns("No", "At (UTC)", "By", "Did", "To", "Reason", right={"No"})
+    table = columns("No", "At (UTC)", "By", "Did", "To", "Reason", right={"No"}, whole={"Did"})
     for each in found:
         table.add_row(
             str(each.number), f"{each.at:%m-%d %H:%M:%S}", Text(each.actor), Text(_did(each)),
-            Text(str(each.resource) if each.resource else each.group), Text(each.reason or NONE),
+            Text(str(each.resource) if each.resource else each.group), brief(each.reason or NONE),
         )  # fmt: skip
     return table
 
@@ -167,6 +170,8 @@ def _did(entry: AuditEntry) -> str:
     if not isinstance(detail, dict):
         return entry.verb
     match entry.verb:
+        case "plan" if detail.get("overrides") is not None:
+            return "overrides"
         case "state" | "plan":
             return f"{entry.verb} {detail.get('was')} → {detail.get('is')}"
         case "set_plan":

@@ -99,18 +99,17 @@ async def _top(insight: Insight, group: str | None, height: int) -> RenderableTy
 
 
 def _busiest(rows: list[tuple[str, BusyRow]], now: datetime, *, several: bool) -> RenderableType:
-    names = ["Plan", "State", "Backlog", "In/s", "Out/s", "Tokens", "Oldest", "Request"]
+    names = ["Plan", "Backlog", "In/s", "Out/s", "Tokens", "Oldest", "Now"]
     head = ["Group", "Resource"] if several else ["Resource"]
-    table = columns(*head, *names, right={"Backlog", "In/s", "Out/s", "Tokens", "Oldest"})
+    table = columns(*head, *names, right={*names} - {"Plan", "Now"}, whole={"Now"})
     for name, busy in rows:
         row = busy.row
-        style = "" if row.state is State.ACTIVE else "yellow"
+        paused = row.state is not State.ACTIVE
+        doing = Text(row.state.value, "yellow") if paused else Text(cards.request_cell(row, now))
         table.add_row(
             *([Text(name)] if several else []), Text(str(row.resource)), Text(row.plan),
-            Text(row.state.value, style), f"{row.backlog:,}",
-            _rate(busy.arrival), _rate(busy.service),
-            str(row.tokens) if row.tokens else cards.NONE, cards.age(row.oldest, now),
-            cards.request_cell(row, now),
+            f"{row.backlog:,}", _rate(busy.arrival), _rate(busy.service),
+            str(row.tokens) if row.tokens else cards.NONE, cards.age(row.oldest, now), doing,
         )  # fmt: skip
     return table
 

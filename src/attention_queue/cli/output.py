@@ -11,6 +11,7 @@ import msgspec
 from cyclopts import Parameter
 from rich.console import Console, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 Format = Literal["table", "json", "ndjson", "csv"]
 Output = Annotated[Format, Parameter(name=["--output", "-o"], help="How data is printed.")]
@@ -62,14 +63,19 @@ def grid(pairs: Iterable[tuple[str, RenderableType]]) -> Table:
     return table
 
 
-def columns(*names: str, right: Iterable[str] = ()) -> Table:
-    """A table with a line below its head; a column named in ``right`` holds numbers."""
+def columns(*names: str, right: Iterable[str] = (), whole: Iterable[str] = ()) -> Table:
+    """A table; a column named in ``right`` holds numbers, one in ``whole`` never wraps."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    numbers = set(right)
+    numbers, unbroken = set(right), {*right, *whole}
     for name in names:
         justify: Literal["left", "right"] = "right" if name in numbers else "left"
-        table.add_column(name, justify=justify, overflow="fold")
+        table.add_column(name, justify=justify, overflow="fold", no_wrap=name in unbroken)
     return table
+
+
+def brief(text: str) -> Text:
+    """One line of a cell, cut where the terminal ends: the whole is in ``-o json``."""
+    return Text(text.replace("\n", " "), no_wrap=True, overflow="ellipsis")
 
 
 def _print_csv(rows: Sequence[Data]) -> None:

@@ -26,10 +26,9 @@ from attention_queue.cli.output import (
     print_one,
     talk,
 )
-from attention_queue.cli.values import table_of, written
+from attention_queue.cli.values import policy_facts, table_of, written
 from attention_queue.contract import Plan
 from attention_queue.contract.codec import plan_from_table, policy_to_table
-from attention_queue.contract.units import write_duration
 from attention_queue.contract.views import PlanUse
 from attention_queue.core.entries import plan_table
 from attention_queue.core.wording import plural
@@ -250,11 +249,7 @@ def _card(group: str, use: PlanUse) -> RenderableType:
         ("set by", "the application" if use.plan.is_declared else "a person"),
         ("busy now", f"{use.busy:,} {plural(use.busy, 'resource')}, {use.backlog:,} messages"),
     ]
-    for name, value in policy_to_table(use.plan.policy).items():
-        if name in ("max_seconds", "handler_timeout", "lease"):
-            facts.append((name, write_duration(getattr(use.plan.policy, name))))
-        elif value != {}:
-            facts.append((name, Text(written(value, " "))))
+    facts += [(name, Text(value)) for name, value in policy_facts(use.plan.policy)]
     default = " (default)" if use.plan.is_default else ""
     return Group(Text(f"{use.plan.name}{default}", "bold"), grid(facts))
 

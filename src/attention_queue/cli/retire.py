@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from attention_queue.cli.acting import Actor, DryRun, Reason, Yes, duration_of, reason_of
+from attention_queue.cli.exits import Exit, Leave
 from attention_queue.cli.found import Name, looking, resource_of
 from attention_queue.cli.operating import Order, extent, told
 from attention_queue.cli.output import GroupName, Output, Url
@@ -68,6 +69,8 @@ def discard(
     selection = Selection(resource=of, type=type, older_than=age)
     operation = Operation(kind=Kind.DISCARD, group=name, selection=selection, reason=why)
     count = asyncio.run(extent(url, operation))
+    if not count:
+        raise Leave(Exit.NOT_FOUND, f"no message of {of} is meant by that; attn peek shows them")
     asks = f"{messages(count)} of {of} are deleted for good"
     order = Order(operation, count, asks, str(of), url, actor, yes=yes, detach=detach)
     return told(order, output) if dry_run else order.run(output)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 
 from attention_queue.cli.exits import Exit, Leave
-from attention_queue.contract.codec import override_from_table
+from attention_queue.contract.codec import override_from_table, policy_to_table
+from attention_queue.contract.policy import FOREVER, UNBOUNDED, Policy
+from attention_queue.contract.units import write_duration
 from attention_queue.errors import InvalidConfig
 
 
@@ -38,7 +41,9 @@ def changes_of(words: Sequence[str]) -> Mapping[str, object]:
     try:
         return override_from_table({"changes": table_of(words)}).changes
     except InvalidConfig as error:
-        why = "\n  ".join(each.removeprefix("override.changes.") for each in error.problems)
+        # One that is wrong is not there, so that of one alone nothing is left: that is no news.
+        told = [each for each in error.problems if "it changes nothing" not in each]
+        why = "\n  ".join(each.removeprefix("override.changes.") for each in told)
         raise Leave(Exit.USAGE, why) from None
 
 
@@ -51,6 +56,18 @@ def written(value: object, between: str = " = ") -> str:
             return f"{value:g}"
         case _:
             return str(value)
+
+
+def policy_facts(policy: Policy) -> Iterator[tuple[str, str]]:
+    """Its fields by name, in the order in which they are declared."""
+    for name, value in policy_to_table(policy).items():
+        own = getattr(policy, name)
+        if own in (UNBOUNDED, FOREVER):
+            yield name, "no limit"
+        elif isinstance(own, timedelta):
+            yield name, write_duration(own)
+        elif value != {}:
+            yield name, written(value, " ")
 
 
 def _value(text: str) -> object:

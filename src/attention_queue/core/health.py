@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 
@@ -29,6 +29,15 @@ class Status:
 
 def status(seen: Overview) -> Status:
     """Whether the work that is there is being done."""
+    said = _status(seen)
+    dead = sum(group.dead for group in seen.groups)
+    if not dead:
+        return said
+    letters = f"{dead:,} dead {plural(dead, 'letter')}: attn dlq ls --by error"
+    return replace(said, try_this=(*said.try_this, letters))
+
+
+def _status(seen: Overview) -> Status:
     if not seen.groups:
         return Status(Health.HEALTHY, "nobody has published or served anything here yet")
     tokens = sum(group.tokens for group in seen.groups)
@@ -44,7 +53,7 @@ def status(seen: Overview) -> Status:
         return Status(
             Health.DEGRADED,
             f"behind: a request has waited {duration(seen.at - since)} in line",
-            ("more slots or processes shorten the line",),
+            ("more slots or processes shorten the line", "attn top shows who has the most work"),
         )
     ready = sum(group.ready for group in seen.groups)
     if not backlog:
