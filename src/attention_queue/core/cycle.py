@@ -194,6 +194,11 @@ class Cycle:
             if self._outcomes and self._clock.monotonic() - since > SETTLE_WITHIN:
                 await self._settle(take=0)
 
+    async def reload(self) -> None:
+        """Read state and policy afresh; what admission said about the policy stays said."""
+        await self._engine.reload(self.begun)
+        self._override()
+
     async def _must_end(self) -> Ending | None:
         """What is looked at before each message."""
         begun, turn = self.begun, self.turn
@@ -202,8 +207,7 @@ class Cycle:
         if turn.leave:
             return Ending(end=CycleEnd.SHUTDOWN)
         if self._engine.changed(begun):
-            await self._engine.reload(begun)
-            self._override()
+            await self.reload()
         if not begun.active:
             return Ending(end=CycleEnd.STATE)
         if self._handled >= begun.policy.max_messages:

@@ -61,7 +61,7 @@ class Watch:
             if call is None or call.stopped or call.timed_out:
                 continue
             if self._engine.changed(cycle.begun):
-                await self._engine.reload(cycle.begun)
+                await cycle.reload()
             stopped = not cycle.begun.active and cycle.begun.stop_now
             if stopped and cycle.call is call:
                 call.stop()

@@ -72,7 +72,9 @@ class Changing:
             tx.run("stop_now", rid)
         request = tx.first("request", rid)
         # One that is held by the old state is looked at again: the new one may end sooner.
-        if state.state is State.ACTIVE or (request and request[2] == Hold.STATE.value):
+        # Said again it moves nothing: who is ready keeps its place.
+        resumed = state.state is State.ACTIVE and was is not State.ACTIVE
+        if resumed or (request and request[2] == Hold.STATE.value):
             ask_now(tx, rid, group.gid)
         until = state.until.isoformat() if state.until else None
         detail = {"was": was.value, "is": state.state.value, "until": until}
@@ -89,6 +91,8 @@ class Changing:
         plan = change.plan or (row[1] if row else group.default_plan)
         self._check_overrides(tx, group.gid, plan, change.overrides or ())
         if row is None:
+            if change.expect:
+                raise UnknownResource(group.name, change.resource)
             made = tx.first("register", group.gid, *names, plan, routing, overrides)
             assert made is not None
             rid, was = made[0], None
@@ -104,9 +108,10 @@ class Changing:
         name, policy = change.plan.name, change.plan.policy
         text, lane = policy_to_json(policy), int(policy.priority)
         row = tx.first("plan", group.gid, name)
-        if row and change.expect not in (None, row[0]):
+        version = row[0] if row else 0
+        if change.expect not in (None, version):
             raise Conflict(
-                f"plan {name} has version {row[0]}, not {change.expect}",
+                f"plan {name} has version {version}, not {change.expect}",
                 "somebody has changed it since you read it: look again",
             )
         cap = policy.max_backlog

@@ -43,7 +43,8 @@ def take(
     expired: list[Row] = []
     size = 0
     for row in _due(tx, rid, limit, others):
-        if row[4] < born_after_ms or (row[11] is not None and row[11] <= tx.now_ms):
+        late = row[4] < born_after_ms or (row[11] is not None and row[11] <= tx.now_ms)
+        if late and not row[12]:  # what somebody has redriven is wanted, late as it is
             expired.append(row)
             continue
         if row[6]:  # suspect

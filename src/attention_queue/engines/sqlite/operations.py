@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import msgspec
@@ -187,7 +188,7 @@ def chunk(order: Order, limit: int) -> int:
 
 def next_step_ms(tx: Transaction, order: Order, taken: int) -> int:
     pace = order.operation.per_second
-    return tx.now_ms if pace is None else tx.now_ms + int(taken / pace * 1000)
+    return tx.now_ms if pace is None else tx.now_ms + math.ceil(taken / pace * 1000)
 
 
 def _write(selection: Selection) -> str:

@@ -12,9 +12,9 @@ CREATE TABLE attention (
     backlog  INTEGER NOT NULL   -- unfinished messages, those on loan and delayed ones included
 , arrived INTEGER NOT NULL DEFAULT 0) STRICT;
 INSERT INTO attention VALUES(1,1,1,0,17,1767225600000,NULL,NULL,2,0);
-INSERT INTO attention VALUES(2,1,1,1767225630000,8,1767225600000,1767225630000,'busy',3,0);
-INSERT INTO attention VALUES(3,1,1,0,12,1767225600000,NULL,NULL,3,0);
-INSERT INTO attention VALUES(4,1,1,1767312000000,14,1767225600000,NULL,NULL,1,0);
+INSERT INTO attention VALUES(2,1,1,1767225630000,8,1767225600000,1767225630000,'busy',3,3);
+INSERT INTO attention VALUES(3,1,1,0,12,1767225600000,NULL,NULL,3,3);
+INSERT INTO attention VALUES(4,1,1,1767312000000,14,1767225600000,NULL,NULL,1,1);
 CREATE INDEX attention_ready ON attention (gid, lane, place) WHERE due_ms = 0;
 CREATE INDEX attention_timer ON attention (due_ms) WHERE due_ms > 0;
 DROP TABLE IF EXISTS audit;
@@ -45,8 +45,8 @@ CREATE TABLE counter (
 INSERT INTO counter VALUES('directory',3);
 INSERT INTO counter VALUES('ticket',17);
 DROP TABLE IF EXISTS dead;
-CREATE TABLE dead (
-    dead_id      INTEGER PRIMARY KEY,
+CREATE TABLE "dead" (
+    dead_id      INTEGER PRIMARY KEY AUTOINCREMENT,
     rid          INTEGER NOT NULL REFERENCES resource,
     id           TEXT NOT NULL,
     type         TEXT NOT NULL,
@@ -60,8 +60,9 @@ CREATE TABLE dead (
     content_type TEXT,
     headers      TEXT,
     history      TEXT,
-    payload      BLOB NOT NULL
-, redriven INTEGER NOT NULL DEFAULT 0) STRICT;
+    payload      BLOB NOT NULL,
+    redriven     INTEGER NOT NULL DEFAULT 0
+) STRICT;
 INSERT INTO dead VALUES(1,1,'a-2','order',1767225600000,1767225600000,1,'bad_order','ValueError','no such order','Traceback',NULL,'{"trace":"x"}',NULL,X'007B7D',0);
 CREATE INDEX dead_error ON dead (reason, error, type, dead_id);
 CREATE INDEX dead_resource ON dead (rid, dead_id);
@@ -196,7 +197,7 @@ CREATE TABLE stats (
     service REAL NOT NULL,
     cycles  TEXT NOT NULL           -- JSON: the newest [at_ms, end, handled, duration_ms]
 ) STRICT;
-INSERT INTO stats VALUES(1,1767225600000,0,0,1,1,0.0,0.016666666666666666,'[[1767225600000,"messages",0,0]]');
+INSERT INTO stats VALUES(1,1767225600000,3,0,1,1,0.05,0.016666666666666666,'[[1767225600000,"messages",0,0]]');
 DROP TABLE IF EXISTS tenant_load;
 CREATE TABLE tenant_load (
     gid     INTEGER NOT NULL REFERENCES grp,
@@ -215,6 +216,8 @@ CREATE TABLE token (
     PRIMARY KEY (rid, slot)
 ) STRICT, WITHOUT ROWID;
 INSERT INTO token VALUES(2,0,'w1',16,1767225630000,'[[0,5,6]]');
+DELETE FROM main.sqlite_sequence WHERE name='dead';
+INSERT INTO main.sqlite_sequence VALUES ('dead', 1);
 pragma user_version=2;
 pragma application_id=1096045646;
 COMMIT TRANSACTION;

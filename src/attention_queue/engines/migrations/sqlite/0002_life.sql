@@ -6,7 +6,29 @@ ALTER TABLE resource ADD COLUMN stop_now INTEGER NOT NULL DEFAULT 0;  -- its sta
 ALTER TABLE message ADD COLUMN expires_ms INTEGER;
 ALTER TABLE message ADD COLUMN redriven INTEGER NOT NULL DEFAULT 0;   -- times it was a dead letter
 
-ALTER TABLE dead ADD COLUMN redriven INTEGER NOT NULL DEFAULT 0;
+-- Its numbers are people's names for dead letters: none is ever given to a second one.
+CREATE TABLE dead_letter (
+    dead_id      INTEGER PRIMARY KEY AUTOINCREMENT,
+    rid          INTEGER NOT NULL REFERENCES resource,
+    id           TEXT NOT NULL,
+    type         TEXT NOT NULL,
+    enqueued_ms  INTEGER NOT NULL,
+    died_ms      INTEGER NOT NULL,
+    attempts     INTEGER NOT NULL,
+    reason       TEXT NOT NULL,
+    error        TEXT,
+    error_text   TEXT,
+    trace        TEXT,
+    content_type TEXT,
+    headers      TEXT,
+    history      TEXT,
+    payload      BLOB NOT NULL,
+    redriven     INTEGER NOT NULL DEFAULT 0
+) STRICT;
+INSERT INTO dead_letter SELECT *, 0 FROM dead;
+DROP TABLE dead;
+ALTER TABLE dead_letter RENAME TO dead;
+CREATE INDEX dead_resource ON dead (rid, dead_id);
 CREATE INDEX dead_error ON dead (reason, error, type, dead_id);
 
 ALTER TABLE attention ADD COLUMN arrived INTEGER NOT NULL DEFAULT 0;  -- since the last finish
