@@ -61,10 +61,15 @@ WHERE d.rid = ?4 AND d.dead_id > ?1 AND d.dead_id <= ?2 AND r.gid = ?3
 ORDER BY d.dead_id LIMIT ?11
 
 -- name: revive
--- Back to work with its history, marked as a reprocess; nothing if the same id is at work again.
+-- Back to work with its history, its death the newest of it, and marked as a reprocess; nothing if
+-- the same id is at work again.
 INSERT INTO message (rid, due_ms, seq, id, type, enqueued_ms, content_type, headers, history,
                      payload, redriven)
-SELECT rid, ?, ?, id, type, enqueued_ms, content_type, headers, history, payload, redriven + 1
+SELECT rid, ?, ?, id, type, enqueued_ms, content_type, headers,
+       json_insert(coalesce(history, '[]'), '$[#]', json_object(
+           'attempt', attempts, 'at_ms', died_ms,
+           'error', coalesce(error, reason), 'message', error_text)),
+       payload, redriven + 1
 FROM dead WHERE dead_id = ?
 ON CONFLICT (rid, id) DO NOTHING
 

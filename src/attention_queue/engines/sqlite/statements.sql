@@ -228,8 +228,9 @@ SELECT history, failed FROM message WHERE rid = ? AND due_ms = ? AND seq = ?
 -- name: bury
 -- The message leaves the queue in the same transaction: it is in exactly one of the two places.
 INSERT INTO dead (rid, id, type, enqueued_ms, died_ms, attempts, reason, error, error_text, trace,
-                  content_type, headers, history, payload)
-SELECT rid, id, type, enqueued_ms, ?, failed + ?, ?, ?, ?, ?, content_type, headers, history, payload
+                  content_type, headers, history, payload, redriven)
+SELECT rid, id, type, enqueued_ms, ?, failed + ?, ?, ?, ?, ?, content_type, headers, history, payload,
+       redriven
 FROM message WHERE rid = ? AND due_ms = ? AND seq = ?
 RETURNING id, type, attempts
 
