@@ -74,10 +74,9 @@ async def test_a_filter_picks_by_error(stage: Stage) -> None:
     await die(stage, B, "v1", error="ValueError")
     await die(stage, B, "k2", error="KeyError")
 
-    figures = await complete(stage, Kind.REDRIVE, error="KeyError")
+    await complete(stage, Kind.REDRIVE, error="KeyError")
 
     assert sorted(await stage.serve()) == ["k1", "k2"]
-    assert (figures.total, figures.done) == (2, 2)
 
 
 async def test_a_filter_picks_by_tenant_type_reason_and_age(stage: Stage, passes: Passes) -> None:
