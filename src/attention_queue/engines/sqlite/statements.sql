@@ -397,7 +397,7 @@ SELECT backlog FROM tenant_load WHERE gid = ? AND tenant = ?
 -- name: count_tenant
 -- Once per tenant, when its group is given a limit. Rides the unique (gid, tenant, id).
 INSERT INTO tenant_load (gid, tenant, backlog)
-SELECT r.gid, r.tenant, coalesce(sum(a.backlog), 0)
+SELECT ?1, ?2, coalesce(sum(a.backlog), 0)
 FROM resource r LEFT JOIN attention a ON a.rid = r.rid WHERE r.gid = ?1 AND r.tenant = ?2
 ON CONFLICT (gid, tenant) DO UPDATE SET backlog = excluded.backlog
 
