@@ -68,6 +68,7 @@ def _dead_letters(tx: Transaction, order: Order, limit: int) -> tuple[int, int, 
         tx.run("delete_dead", dead_id)
     for rid, dues in revived.items():
         ask_for_due(tx, order.gid, rid, min(dues), dues.total())
+        tx.books.count(order.gid, "messages_redriven", dues.total())
     last = rows[-1][0] if rows else order.last
     done = len(rows) - skipped
     _note(tx, order, (order.last_due, last), done, skipped)
