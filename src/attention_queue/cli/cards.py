@@ -24,7 +24,7 @@ from attention_queue.contract.figures import (
 from attention_queue.core.health import Health, Status
 from attention_queue.core.insight import Verdict, Word
 from attention_queue.core.tables import request_word
-from attention_queue.core.wording import END_OF_TIME, duration, moment, plural
+from attention_queue.core.wording import END_OF_TIME, duration, moment, plain, plural
 
 NONE = "-"
 _COUNTS = ("Backlog", "Busy", "In line", "Served")
@@ -95,7 +95,7 @@ def verdict(
 
 
 def headline(word: str, style: str, because: str) -> Text:
-    return Text.assemble((word, f"bold {style}"), ": ", because)
+    return Text.assemble((word, f"bold {style}"), ": ", plain(because))
 
 
 def _advice(lines: Sequence[str]) -> Iterator[RenderableType]:
@@ -103,7 +103,7 @@ def _advice(lines: Sequence[str]) -> Iterator[RenderableType]:
         yield ""
         yield Text("Try", "bold")
         for line in lines:
-            yield Padding(Text(f"· {line}"), (0, 0, 0, 1))
+            yield Padding(Text(plain(f"· {line}")), (0, 0, 0, 1))
 
 
 def _group_row(group: GroupFigures, now: datetime) -> list[str]:
@@ -140,7 +140,7 @@ def _facts(seen: ResourceFigures) -> Iterator[tuple[str, RenderableType]]:
         changes = written(override_to_table(override)["changes"])
         until = f" until {moment(override.until)}" if override.until else ""
         why = f" ({override.reason})" if override.reason else ""
-        yield "override", Text(f"{changes}{until}{why}")
+        yield "override", Text(plain(f"{changes}{until}{why}"))
     if seen.routing:
         yield "routing", Text(", ".join(f"{k}={v}" for k, v in seen.routing.items()))
     yield "backlog", f"{seen.backlog:,}"
@@ -151,7 +151,7 @@ def _facts(seen: ResourceFigures) -> Iterator[tuple[str, RenderableType]]:
         failed = f", failed {head.failed}x" if head.failed else ""
         yield "next", Text(f"{head.type} {head.id}{due}{failed}")
         if head.error:
-            yield "last error", Text(head.error)
+            yield "last error", Text(plain(head.error))
     yield "dead letters", f"{seen.dead:,}"
 
 
@@ -162,7 +162,7 @@ def state_text(seen: ResourceFigures) -> Text:
     by = f" by {seen.state.actor}" if seen.state.actor else ""
     until = f" until {moment(seen.state.until)}" if seen.state.until else ""
     why = f": {seen.state.reason}" if seen.state.reason else ""
-    return Text.assemble((state.value, "yellow"), f"{by}{until}{why}")
+    return Text.assemble((state.value, "yellow"), plain(f"{by}{until}{why}"))
 
 
 def _request(seen: ResourceFigures) -> str:

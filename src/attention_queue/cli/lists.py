@@ -18,7 +18,7 @@ from attention_queue.contract.operation import (
 )
 from attention_queue.contract.views import HeldToken, InLine, Line, Waiting
 from attention_queue.core import entries
-from attention_queue.core.wording import END_OF_TIME, duration, plural
+from attention_queue.core.wording import END_OF_TIME, duration, plain, plural
 
 NONE = "-"
 _TRACE = 4000  # characters, the end of it
@@ -34,7 +34,7 @@ def letters(found: Sequence[DeadLetter], now: datetime) -> RenderableType:
     for letter in found:
         table.add_row(
             str(letter.number), duration(now - letter.died), Text(str(letter.resource)),
-            Text(letter.type), Text(letter.reason), brief(_error(letter)),
+            Text(letter.type), Text(plain(letter.reason)), brief(_error(letter)),
         )  # fmt: skip
     return table
 
@@ -43,7 +43,7 @@ def letter(group: str, of: DeadLetter, now: datetime) -> RenderableType:
     facts: list[tuple[str, RenderableType]] = [
         ("resource", Text(f"{of.resource} of {group}")),
         ("message", Text(f"{of.type} {of.id}")),
-        ("reason", Text(of.reason)),
+        ("reason", Text(plain(of.reason))),
         ("error", Text(_error(of) or NONE)),
         ("attempts", f"{of.attempts}, redriven {of.redriven}x"),
         ("published", f"{duration(now - of.enqueued)} ago"),
@@ -55,7 +55,7 @@ def letter(group: str, of: DeadLetter, now: datetime) -> RenderableType:
     if history := entries.letter_table(group, of)["history"]:
         parts += ["", Text("Attempts that failed, the newest last", "bold"), _history(history)]
     if of.trace:
-        parts += ["", Text("Trace", "bold"), Text(of.trace[-_TRACE:].rstrip())]
+        parts += ["", Text("Trace", "bold"), Text(plain(of.trace[-_TRACE:].rstrip()))]
     return Group(*parts)
 
 
@@ -67,7 +67,7 @@ def dead_groups(found: Sequence[DeadGroup], now: datetime) -> RenderableType:
     table = columns("Count", *names, right={"Count", "First", "Last", "Example"})
     for each in found:
         cells = [Text(str(each.resource))] if each.resource else []
-        cells += [Text(each.type), Text(each.reason), Text(each.error or NONE)]
+        cells += [Text(each.type), Text(plain(each.reason)), Text(plain(each.error or NONE))]
         ages = [duration(now - moment) for moment in (each.first, each.last)]
         table.add_row(f"{each.count:,}", *cells, *ages, str(each.example))
     return table
@@ -85,7 +85,7 @@ def operations(found: Sequence[OperationFigures], now: datetime) -> RenderableTy
             str(each.number), each.operation.kind.value.replace("_", " "),
             Text(written(of, " ") or "everything"), each.progress.value,
             f"{each.done:,} of {each.total:,}", f"{duration(now - each.started)} ago",
-            Text(each.actor), brief(each.operation.reason),
+            Text(plain(each.actor)), brief(each.operation.reason),
         )  # fmt: skip
     return table
 
@@ -96,8 +96,8 @@ def operation(of: OperationFigures, now: datetime) -> RenderableType:
         ("group", of.operation.group),
         ("progress", of.progress.value),
         ("done", f"{of.done:,} of {of.total:,}, {of.skipped:,} left where they were"),
-        ("by", Text(of.actor)),
-        ("reason", Text(of.operation.reason)),
+        ("by", Text(plain(of.actor))),
+        ("reason", Text(plain(of.operation.reason))),
         ("started", f"{duration(now - of.started)} ago"),
         ("ended", f"{duration(now - of.ended)} ago" if of.ended else NONE),
     ]
@@ -159,8 +159,8 @@ def trail(found: Sequence[AuditEntry]) -> RenderableType:
     table = columns("No", "At (UTC)", "By", "Did", "To", "Reason", right={"No"}, whole={"Did"})
     for each in found:
         table.add_row(
-            str(each.number), f"{each.at:%m-%d %H:%M:%S}", Text(each.actor), Text(_did(each)),
-            Text(str(each.resource) if each.resource else each.group), brief(each.reason or NONE),
+            str(each.number), f"{each.at:%m-%d %H:%M:%S}", Text(plain(each.actor)),
+            Text(_did(each)), Text(str(each.resource or each.group)), brief(each.reason or NONE),
         )  # fmt: skip
     return table
 
@@ -193,10 +193,10 @@ def _requests(rows: Sequence[InLine], now: datetime) -> RenderableType:
 
 
 def _error(letter: DeadLetter) -> str:
-    return ": ".join(part for part in (letter.error, letter.text) if part)
+    return plain(": ".join(part for part in (letter.error, letter.text) if part))
 
 
 def _history(entries_: object) -> RenderableType:
     if not isinstance(entries_, list):
         return Text(str(entries_))
-    return Group(*(Text(f"· {written(each, ' ')}") for each in entries_))
+    return Group(*(Text(plain(f"· {written(each, ' ')}")) for each in entries_))

@@ -13,6 +13,8 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from attention_queue.core.wording import plain
+
 Format = Literal["table", "json", "ndjson", "csv"]
 Output = Annotated[Format, Parameter(name=["--output", "-o"], help="How data is printed.")]
 Url = Annotated[str | None, Parameter(name="--url", help="The engine, sqlite:///attention.db.")]
@@ -75,7 +77,7 @@ def columns(*names: str, right: Iterable[str] = (), whole: Iterable[str] = ()) -
 
 def brief(text: str) -> Text:
     """One line of a cell, cut where the terminal ends: the whole is in ``-o json``."""
-    return Text(text.replace("\n", " "), no_wrap=True, overflow="ellipsis")
+    return Text(plain(text).replace("\n", " "), no_wrap=True, overflow="ellipsis")
 
 
 def _print_csv(rows: Sequence[Data]) -> None:

@@ -57,13 +57,7 @@ def release(
         group=seen.group, resource=seen.resource, slot=token.slot, fence=token.fence, reason=why
     )
     asyncio.run(_release(url, actor, change))
-    data: dict[str, object] = {
-        "group": seen.group,
-        "resource": str(seen.resource),
-        "slot": token.slot,
-        "fence": token.fence,
-        "owner": token.owner,
-    }
+    data = held_table(HeldToken(resource=seen.resource, token=token), seen.at)
     print_one(output, data, Text(f"slot {token.slot} of {seen.resource} is free to be taken over"))
 
 

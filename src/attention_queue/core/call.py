@@ -134,7 +134,8 @@ class Call:
         """Whatever the handler raises is a failed attempt, and what comes too late is one too."""
         try:
             result = await self._invoke(handler, good, values)
-            if not self._was_cancelled:
+            if not self._was_cancelled or self._ran_on:
+                self._forget_cancel()
                 return outcomes_of(result, len(good))
             failure = self._timeout_failure()
         except (KeyboardInterrupt, GeneratorExit):
@@ -143,11 +144,20 @@ class Call:
             if self._is_leaving(exc):
                 raise
             failure = self._timeout_failure() if self.timed_out else failure_of(exc)
-        if self._was_cancelled and self._task is not None:
-            self._task.uncancel()  # our own cancellation is spent
+        self._forget_cancel()
         if self.stopped:
             return [Stop("stopped by a change of state")] * len(good)
         return [self._failed(failure)] * len(good)
+
+    @property
+    def _ran_on(self) -> bool:
+        """It was to stop, but a thread that is within its time has done its work undisturbed."""
+        return self._thread is not None and not self.timed_out
+
+    def _forget_cancel(self) -> None:
+        """Our own cancellation is spent."""
+        if self._was_cancelled and self._task is not None:
+            self._task.uncancel()
 
     def _is_leaving(self, error: BaseException) -> bool:
         """Whether the worker has cancelled the cycle; a handler may raise the same by itself."""

@@ -27,6 +27,7 @@ from attention_queue.contract.views import (
     Waiting,
 )
 from attention_queue.core.tables import moment_or_none, row_table, seconds_since, token_table
+from attention_queue.core.wording import plain
 
 PREVIEW = 1000  # characters of a payload
 _CUT = "…"
@@ -76,8 +77,7 @@ def preview(payload: bytes, most: int = PREVIEW) -> str:
     """As text, controls and what is no UTF-8 escaped, cut to ``most`` characters."""
     text = payload[: most * 4].decode("utf-8", "backslashreplace")
     cut = len(text) > most or len(payload) > most * 4
-    plain = "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text[:most])
-    return plain + _CUT if cut else plain
+    return plain(text[:most]) + (_CUT if cut else "")
 
 
 def dead_group_table(group: DeadGroup) -> Table:

@@ -178,15 +178,7 @@ def _waiting(seen: ResourceFigures) -> Verdict:
                 (f"raise rates if the outside service allows more: attn plan show {seen.plan}",),
             )
         case Hold.STOP:
-            why = f": {seen.stop}" if seen.stop else ""
-            return Verdict(
-                Word.BACKING_OFF,
-                f"a handler said Stop; it is tried again {wait}{why}",
-                (
-                    "see whether the outside service is up; nothing is lost meanwhile",
-                    f"if it is: {command('nudge', seen)}",
-                ),
-            )
+            return _stopped(seen, wait)
         case Hold.BUSY:
             return Verdict(
                 Word.WAITING_TOKEN,
@@ -196,6 +188,18 @@ def _waiting(seen: ResourceFigures) -> Verdict:
             return _late(seen, "it is active, and its request still waits for that")
         case Hold.HEAD | None:
             return _delayed(seen, wait)
+
+
+def _stopped(seen: ResourceFigures, wait: str) -> Verdict:
+    why = f": {seen.stop}" if seen.stop else ""
+    return Verdict(
+        Word.BACKING_OFF,
+        f"a handler said Stop; it is tried again {wait}{why}",
+        (
+            "see whether the outside service is up; nothing is lost meanwhile",
+            f"if it is: {command('nudge', seen)}",
+        ),
+    )
 
 
 def _in_line(seen: ResourceFigures) -> Verdict:

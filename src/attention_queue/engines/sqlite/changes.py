@@ -99,7 +99,7 @@ class Changing:
         else:
             rid, was = self._find(tx, group, change.resource, change.expect)[0], row[1]
             tx.run("move", change.plan, routing, overrides, rid)
-            self._limits_changed(tx, rid)
+            self._limits_changed(tx, group, rid)
         detail = {"was": was, "is": plan, "routing": routing, "overrides": overrides}
         self._audit(tx, group, rid, "register" if was is None else "plan", change.reason, detail)
         return [PlanChanged(change.group, plan, change.resource)]
@@ -135,12 +135,13 @@ class Changing:
         self._audit(tx, group, rid, "release_token", change.reason, detail)
         return []
 
-    def _limits_changed(self, tx: Transaction, rid: int) -> None:
-        request, lane = tx.first("request", rid), tx.first("lane_of", rid)
-        if request and lane:
+    def _limits_changed(self, tx: Transaction, group: StoredGroup, rid: int) -> None:
+        request = tx.first("request", rid)
+        if request:
+            policy = self._directory.record(tx, rid, group.gid, group.name).policy
             if request[2] in ("busy", "rate"):
                 make_ready(tx, rid)
-            tx.run("relane", lane[0], rid)
+            tx.run("relane", int(policy.priority), rid)
 
     def _check_plan(self, tx: Transaction, group: StoredGroup, plan: str) -> None:
         names = tuple(name for (name,) in tx.all("plan_names", group.gid))
