@@ -24,7 +24,7 @@ Data = dict[str, object]
 
 
 def talk(text: str) -> None:
-    console(sys.stderr).print(text, markup=False)
+    console(sys.stderr).print(text, markup=False, soft_wrap=True)
 
 
 def console(file: object = None) -> Console:
@@ -34,8 +34,8 @@ def console(file: object = None) -> Console:
 
 def print_one(output: Format, data: Data, drawn: RenderableType) -> None:
     match output:
-        case "table":
-            console().print(drawn)
+        case "table":  # a sentence is left to the terminal to wrap, and to grep to find
+            console().print(drawn, soft_wrap=isinstance(drawn, Text))
         case "csv":
             _print_csv([data])
         case _:
