@@ -23,6 +23,8 @@ from attention_queue.core.reconciler import PAGE
 from attention_queue.core.wording import plural
 from attention_queue.ports import Insight
 
+_SHOWN = 100  # findings in a table
+
 Whose = Annotated[str | None, Parameter(help="Only what was done to this resource.")]
 Limit = Annotated[int, Parameter(help="Rows, at most.")]
 Before = Annotated[int | None, Parameter(help="Go on below this number.")]
@@ -73,10 +75,12 @@ def reconcile(*, dry_run: DryRun = False, output: Output = "table", url: Url = N
     """
     found, repairs = asyncio.run(_reconcile(url, dry_run))
     table = columns("Resource", "Group", "Finding")
-    for each in found:
+    for each in found[:_SHOWN]:
         table.add_row(Text(str(each.resource)), each.group, each.why.replace("_", " "))
     rows = entries.finding_tables(found)
     print_many(output, rows, table if found else Text("nothing is wrong"))
+    if len(found) > _SHOWN and output == "table":
+        talk(f"and {len(found) - _SHOWN:,} more: see them with -o ndjson")
     if dry_run and found:
         talk(f"{len(found):,} {plural(len(found), 'finding')}; not mended, because of --dry-run")
         return Exit.FAILED
