@@ -35,7 +35,7 @@ class Slow:
         self.cancelled: list[str] = []
         self.attempts: list[int] = []
 
-    async def __call__(self, message: object, context: Context) -> None:
+    async def __call__(self, message: dict[str, int], context: Context) -> None:
         self.attempts.append(context.attempt)
         try:
             await self.may_end.wait()
@@ -54,7 +54,7 @@ async def queue(attn: Attn, slow: Slow) -> AttentionQueue:
     queue = AttentionQueue("market", plans=[Plan("plan", Policy(handler_timeout=MINUTE))])
 
     @queue.handler("slow")
-    async def handle(message: object, context: Context) -> None:
+    async def handle(message: dict[str, int], context: Context) -> None:
         await slow(message, context)
 
     await attn.open(queue)
@@ -64,8 +64,8 @@ async def queue(attn: Attn, slow: Slow) -> AttentionQueue:
 async def test_a_pause_lets_the_message_that_runs_finish(
     attn: Attn, queue: AttentionQueue, slow: Slow
 ) -> None:
-    await attn.publish("t/1", "slow", id="1")
-    await attn.publish("t/1", "slow", id="2")
+    await attn.publish("t/1", "slow", {}, id="1")
+    await attn.publish("t/1", "slow", {}, id="2")
 
     async with serving(queue):
         await rest(attn)
@@ -82,7 +82,7 @@ async def test_a_pause_lets_the_message_that_runs_finish(
 async def test_stop_now_cancels_the_handler_and_its_message_is_back_without_an_attempt(
     attn: Attn, queue: AttentionQueue, slow: Slow
 ) -> None:
-    await attn.publish("t/1", "slow", id="1")
+    await attn.publish("t/1", "slow", {}, id="1")
 
     async with serving(queue):
         await rest(attn)
@@ -103,7 +103,7 @@ async def test_a_stop_of_one_resource_leaves_the_others_alone(
     attn: Attn, queue: AttentionQueue, slow: Slow
 ) -> None:
     for n in range(3):
-        await attn.publish(f"t/{n}", "slow", id=f"{n}")
+        await attn.publish(f"t/{n}", "slow", {}, id=f"{n}")
 
     async with serving(queue):
         await rest(attn)
@@ -119,7 +119,7 @@ async def test_a_stop_of_one_resource_leaves_the_others_alone(
 async def test_a_pause_that_is_over_before_the_watch_looks_cancels_nothing(
     attn: Attn, queue: AttentionQueue, slow: Slow
 ) -> None:
-    await attn.publish("t/1", "slow", id="1")
+    await attn.publish("t/1", "slow", {}, id="1")
 
     async with serving(queue):
         await rest(attn)
@@ -138,7 +138,7 @@ async def test_a_later_pause_without_stop_now_does_not_cancel(
     await queue.register("t/1")
     await queue.pause("t/1", reason="first", stop_now=True)
     await queue.resume("t/1")
-    await attn.publish("t/1", "slow", id="1")
+    await attn.publish("t/1", "slow", {}, id="1")
 
     async with serving(queue):
         await rest(attn)
@@ -158,15 +158,15 @@ async def test_a_handler_that_ignores_being_stopped_is_let_go_when_its_time_is_o
     may_end = asyncio.Event()
 
     @queue.handler("stubborn")
-    async def stubborn(message: object, context: Context) -> None:
+    async def stubborn(message: dict[str, int], context: Context) -> None:
         while not may_end.is_set():
             try:
                 await may_end.wait()
             except asyncio.CancelledError:
                 ignored.append(context.message.id)
 
-    await attn.publish("t/1", "stubborn", id="1")
-    async with serving(queue, slots=1) as worker:
+    await attn.publish("t/1", "stubborn", {}, id="1")
+    async with serving(queue) as worker:
         await rest(attn)
         await queue.pause("t/1", reason="check", stop_now=True)
         await attn.advance(LOOK)
@@ -185,13 +185,13 @@ async def test_a_handler_that_swallows_being_stopped_has_not_handled_its_message
     attn: Attn, queue: AttentionQueue
 ) -> None:
     @queue.handler("half")
-    async def half(message: object, context: Context) -> None:
+    async def half(message: dict[str, int], context: Context) -> None:
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
             return  # it cleans up and says nothing
 
-    await attn.publish("t/1", "half", id="1")
+    await attn.publish("t/1", "half", {}, id="1")
     async with serving(queue):
         await rest(attn)
         await queue.pause("t/1", reason="check", stop_now=True)
@@ -206,11 +206,11 @@ async def test_a_thread_that_cannot_be_stopped_keeps_its_token_and_its_work_coun
     running, may_end = threading.Event(), threading.Event()
 
     @queue.handler("thread")
-    def thread(message: object) -> None:
+    def thread(message: dict[str, int]) -> None:
         running.set()
         may_end.wait(10)
 
-    await attn.publish("t/1", "thread", id="1")
+    await attn.publish("t/1", "thread", {}, id="1")
     finished = asyncio.Event()
     attn.bus.on(CycleFinished, lambda event: finished.set())
     async with serving(queue):
@@ -229,7 +229,7 @@ async def test_a_thread_that_cannot_be_stopped_keeps_its_token_and_its_work_coun
 async def test_a_stopped_handler_is_told_as_a_stop(
     attn: Attn, queue: AttentionQueue, slow: Slow
 ) -> None:
-    await attn.publish("t/1", "slow", id="1")
+    await attn.publish("t/1", "slow", {}, id="1")
 
     async with serving(queue):
         await rest(attn)
@@ -243,12 +243,12 @@ async def test_a_stopped_handler_is_told_as_a_stop(
 async def test_a_change_that_the_watch_sees_first_leaves_the_words_of_admission_in_force(
     attn: Attn, queue: AttentionQueue, slow: Slow
 ) -> None:
-    @queue.admit
+    @queue.admit()
     async def admit(resource: object) -> Admit:
         return Admit({"max_messages": 2})
 
     for n in range(3):
-        await attn.publish("t/1", "slow", id=f"{n}")
+        await attn.publish("t/1", "slow", {}, id=f"{n}")
     async with serving(queue):
         await rest(attn)
         await queue.set_plan(Plan("plan", Policy(max_messages=50, handler_timeout=MINUTE)))
@@ -265,14 +265,14 @@ async def test_a_handlers_stop_does_not_undo_what_a_person_has_set_meanwhile(
     attn: Attn, queue: AttentionQueue, state: State
 ) -> None:
     @queue.handler("locked")
-    async def locked(message: object) -> Stop:
+    async def locked(message: dict[str, int]) -> Stop:
         await queue.set_state("t/1", ResourceState(state, "by ann"), actor="ann")
         return Stop("password changed", state=State.CREDENTIALS_ERROR)
 
-    await attn.publish("t/1", "locked", id="1")
+    await attn.publish("t/1", "locked", {}, id="1")
     async with serving(queue):
         await rest(attn)
-    await queue.engine.open_group(queue.service().group)
+    await queue.engine.open_group(queue.service.group)
 
     seen = await attn.insight.resource("market", queue.message("t/1", "x").resource)
     assert seen is not None
