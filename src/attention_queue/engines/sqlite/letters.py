@@ -112,10 +112,10 @@ def scan(look: Look, after: int, limit: int) -> Scanned:
     """The same judgement as a sweep's, page by page."""
     tx, findings = look.transaction(), list[Finding]()
     for _ in range(limit):
-        row = tx.first("next_with_work", after)
-        if row is None:
+        rid = sweep.following(tx, after)
+        if rid is None:
             return Scanned(None, tuple(findings))
-        after = row[0]
+        after = rid
         if why := sweep.fault(tx, after):
             name = look.first("named_by_rid", after)
             assert name is not None

@@ -186,10 +186,6 @@ SELECT due_ms, hold_ms, hold_why, backlog, arrived FROM attention WHERE rid = ?
 -- Messages that left the queue, done or dead. By primary key.
 UPDATE attention SET backlog = max(backlog - ?, 0) WHERE rid = ?
 
--- name: set_backlog
--- After a count. By primary key.
-UPDATE attention SET backlog = ? WHERE rid = ?
-
 -- name: due_messages
 -- Delayed and retried messages whose time has come, by primary key.
 SELECT due_ms, seq, id, type, enqueued_ms, failed, suspect, unknown_ms, content_type, headers,
@@ -408,3 +404,15 @@ UPDATE tenant_load SET backlog = max(backlog + ?, 0) WHERE gid = ? AND tenant = 
 -- name: forget_loads
 -- A limit that comes again counts again.
 DELETE FROM tenant_load WHERE gid = ?
+
+-- name: next_with_request
+-- By primary key: as many rows as resources that have work.
+SELECT rid FROM attention WHERE rid > ? ORDER BY rid LIMIT 1
+
+-- name: count_some
+-- By primary key, and no further than up to a limit.
+SELECT count(*) FROM (SELECT 1 FROM message WHERE rid = ? LIMIT ?)
+
+-- name: set_backlog
+-- What was counted in the same transaction.
+UPDATE attention SET backlog = ? WHERE rid = ?
