@@ -38,6 +38,9 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
+_LEAST = 1e-6  # seconds; a timedelta knows no less, so nobody can move a clock by less
+
+
 class ManualClock:
     """A clock that a test moves by hand; sleepers wake when ``advance`` passes their moment."""
 
@@ -78,7 +81,7 @@ class ManualClock:
         self._now += by
         self._elapsed += max(by.total_seconds(), 0.0)
         for moment, woken in list(self._sleepers):
-            if moment <= self._elapsed and not woken.done():
+            if moment <= self._elapsed + _LEAST and not woken.done():
                 woken.set_result(None)
 
 

@@ -21,7 +21,7 @@ from attention_queue import (
 from attention_queue.contract.events import CycleFinished, HandlerEnded, HandlerStuck
 from attention_queue.core.call import LET_GO
 from attention_queue.testkit import Attn
-from unit.core.serving import SECOND, ends, of_kind, rest, serving, started
+from unit.core.serving import ends, of_kind, rest, serving, started
 
 MINUTE = timedelta(minutes=1)
 LOOK = timedelta(seconds=0.25)  # the watch looks at least so often
