@@ -22,7 +22,9 @@ from attention_queue.ports import Insight
 
 _PAGE = 500  # rows read at once
 
-Filter = Annotated[str, Parameter(help="plan:pro state:paused tenant:eu-* backlog:>1000, an id.")]
+Filter = Annotated[
+    str, Parameter(help="plan:pro state:paused tenant:eu-* backlog:>1000 oldest:>5m error:E.")
+]
 Busy = Annotated[bool, Parameter(help="Only those with work.", show_default=False)]
 Limit = Annotated[int, Parameter(help="Rows, at most.")]
 After = Annotated[str | None, Parameter(help="Go on behind this resource.")]

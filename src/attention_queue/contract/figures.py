@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 
 from attention_queue.contract.outcome import Hold
@@ -138,6 +138,8 @@ class ResourceFilter:
     plan: str | None = None
     state: State | None = None
     more_than: int = -1  # backlog
+    older_than: timedelta | None = None  # its oldest message
+    error: str | None = None  # of one of its dead letters
     busy: bool = False  # only those with work or a token
 
 

@@ -95,10 +95,20 @@ _SELECTIONS: Mapping[str, Callable[[Selection, str], Selection]] = {
     "id": _number,
     "older": _older,
 }
+
+
+def _oldest(wanted: ResourceFilter, value: str) -> ResourceFilter:
+    if not value.startswith(">"):
+        raise ContractError(f"filter oldest:{value}: want oldest:>5m")
+    return replace(wanted, older_than=read_duration(value[1:]))
+
+
 _FILTERS: Mapping[str, Callable[[ResourceFilter, str], ResourceFilter]] = {
     "plan": lambda wanted, value: replace(wanted, plan=value),
     "state": _state,
     "tenant": lambda wanted, value: replace(wanted, tenant=value),
     "id": lambda wanted, value: replace(wanted, id=value),
     "backlog": _backlog,
+    "oldest": _oldest,
+    "error": lambda wanted, value: replace(wanted, error=value),
 }

@@ -282,6 +282,18 @@ def test_a_few_are_confirmed_with_a_letter(
     assert len(numbers(cli)) == left
 
 
+def test_resources_are_found_by_the_error_of_their_dead_letters(cli: Cli, given: Setup) -> None:
+    given(with_dead_letters)
+
+    for words, found in (
+        (["error:ValueError"], [LATE]),
+        (["error:ValueError", "--busy"], [LATE]),
+        (["error:Nope"], []),
+    ):
+        rows = cli("ls", *words, "-o", "json").data
+        assert [row["resource"] for row in rows] == found
+
+
 def test_a_list_in_csv_has_a_head_and_a_line_for_each(cli: Cli, given: Setup) -> None:
     given(with_dead_letters)
 

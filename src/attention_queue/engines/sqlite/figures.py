@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import apsw
 import msgspec
@@ -108,7 +108,7 @@ def resource(look: Look, group: str, name: Resource) -> ResourceFigures | None:
 def page(
     look: Look, group: str, wanted: ResourceFilter, after: Resource | None, limit: int
 ) -> Sequence[ResourceRow]:
-    busy = wanted.busy or wanted.more_than >= 0
+    busy = wanted.busy or wanted.more_than >= 0 or wanted.older_than is not None
     values: dict[str, object] = {
         "group": group,
         "tenant": after.tenant if after else "",
@@ -116,12 +116,15 @@ def page(
         "tenants": _pattern(wanted.tenant),
         "ids": _pattern(wanted.id),
         "plan": wanted.plan,
+        "error": wanted.error,
         "state": wanted.state.value if wanted.state else None,
         "now": look.now_ms,
         "limit": limit,
     }
     if busy:
+        age = wanted.older_than
         values["more_than"] = wanted.more_than
+        values["before"] = None if age is None else look.now_ms - age // timedelta(milliseconds=1)
     return [
         row_of(look, row) for row in look.all_where("listed_busy" if busy else "listed", values)
     ]
