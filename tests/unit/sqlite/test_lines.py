@@ -214,6 +214,21 @@ async def test_a_scan_finds_what_a_sweep_mends_and_changes_nothing(
     assert (await stage.engine.sweep(-1, 10)).repairs == {"work_without_request": 2}
 
 
+async def test_a_scan_finds_a_token_that_nobody_will_come_to_find(
+    stage: SqliteStage, insight: SqliteInsight
+) -> None:
+    await stage.open()
+    await stage.put(*messages(shop("a"), 2))
+    await stage.begin_one()
+    stage.rows("UPDATE attention SET due_ms = due_ms + 86400000")
+    stage.clock.advance(LEASE * 4)
+
+    page = await insight.scan(-1, 10)
+
+    assert [(each.resource, each.why) for each in page.findings] == [(shop("a"), "ended_token")]
+    assert (await stage.engine.sweep(-1, 10)).repairs["ended_token"] == 1
+
+
 @pytest.mark.parametrize("name", sorted(sql.load("attention_queue.engines.sqlite", "letters.sql")))
 async def test_no_look_reads_all_resources_or_all_messages(
     stage: SqliteStage, insight: SqliteInsight, name: str

@@ -111,16 +111,24 @@ def audit(
 def scan(look: Look, after: int, limit: int) -> Scanned:
     """The same judgement as a sweep's, page by page."""
     tx, findings = look.transaction(), list[Finding]()
+    if after < 0:
+        findings += [
+            _finding(look, rid, "ended_token") for rid in sweep.with_ended_token(tx, limit)
+        ]
     for _ in range(limit):
         rid = sweep.following(tx, after)
         if rid is None:
             return Scanned(None, tuple(findings))
         after = rid
         if why := sweep.fault(tx, after):
-            name = look.first("named_by_rid", after)
-            assert name is not None
-            findings.append(Finding(name[0], Resource(name[1], name[2]), why))
+            findings.append(_finding(look, rid, why))
     return Scanned(after, tuple(findings))
+
+
+def _finding(look: Look, rid: int, why: str) -> Finding:
+    name = look.first("named_by_rid", rid)
+    assert name is not None
+    return Finding(name[0], Resource(name[1], name[2]), why)
 
 
 def gid_of(look: Look, group: str) -> int:

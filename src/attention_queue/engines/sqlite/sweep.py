@@ -20,8 +20,8 @@ def sweep(tx: Transaction, after: int, limit: int) -> Swept:
     """
     repairs: Counter[str] = Counter()
     if after < 0:
-        for (rid,) in tx.all("ended_tokens", tx.now_ms - _ENDED_FOR_MS, _ENDED_FOR_MS, limit):
-            repairs["ended_token"] += ask_for(tx, rid)
+        for held in with_ended_token(tx, limit):
+            repairs["ended_token"] += ask_for(tx, held)
     for _ in range(limit):
         rid = following(tx, after)
         if rid is None:
@@ -30,6 +30,12 @@ def sweep(tx: Transaction, after: int, limit: int) -> Swept:
         if why := fault(tx, rid):
             repairs[why] += _repair(tx, rid, why)
     return Swept(after, dict(repairs))
+
+
+def with_ended_token(tx: Transaction, limit: int) -> list[int]:
+    """Resources with a token that ended long ago and that no claim will come to find soon."""
+    rows = tx.all("ended_tokens", tx.now_ms - _ENDED_FOR_MS, _ENDED_FOR_MS, limit)
+    return [int(rid) for (rid,) in rows]
 
 
 def following(tx: Transaction, after: int) -> int | None:
