@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from attention_queue import AttentionQueue, Plan, Policy, Reject
 from attention_queue.contract import Backoff
+from faces.cli.conftest import Cli
 
 LATE = "eu-1/store-873"
 
@@ -49,3 +50,12 @@ async def served(queue: AttentionQueue) -> None:
     async with worker.attending() as keeper:
         while await worker.turn(keeper):
             await worker.idle()
+
+
+def numbers(cli: Cli, *words: str) -> list[int]:
+    return [row["number"] for row in cli("dlq", "ls", *words, "-o", "json").data]
+
+
+def by_text(cli: Cli) -> dict[str, int]:
+    """The number of each dead letter by its message's id."""
+    return {row["id"]: row["number"] for row in cli("dlq", "ls", "-o", "json").data}
