@@ -44,7 +44,7 @@ async def change(queue: AttentionQueue, spec: dict[str, Any], after: Count) -> N
         after()
         if figures.progress is not Progress.RUNNING:
             return
-        await asyncio.sleep(max((figures.next - queue.clock.now()).total_seconds(), 0))
+        await queue.clock.sleep((figures.next - queue.clock.now()).total_seconds())
 
 
 async def main(spec: dict[str, Any]) -> None:

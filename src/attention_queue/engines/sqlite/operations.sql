@@ -35,9 +35,11 @@ UPDATE operation SET last_due = ?, last = ?, done = done + ?, skipped = skipped 
 WHERE oid = ?
 
 -- name: end_operation
+-- Once: what has ended stays as it ended. By primary key.
 UPDATE operation SET state = ?, ended_ms = ? WHERE oid = ? AND state = 'running'
 
 -- name: last_dead
+-- What dies later has a higher number. By primary key.
 SELECT max(dead_id) FROM dead
 
 -- name: dead_page
@@ -74,6 +76,7 @@ FROM dead WHERE dead_id = ?
 ON CONFLICT (rid, id) DO NOTHING
 
 -- name: delete_dead
+-- In the transaction that revives it or is told to forget it. By primary key.
 DELETE FROM dead WHERE dead_id = ?
 
 -- name: backlog_page
