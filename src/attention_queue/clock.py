@@ -38,6 +38,9 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
+_LEAST = 1e-6  # seconds; a timedelta knows no less, so nobody can move a clock by less
+
+
 class ManualClock:
     """A clock that a test moves by hand; sleepers wake when ``advance`` passes their moment."""
 
@@ -78,21 +81,21 @@ class ManualClock:
         self._now += by
         self._elapsed += max(by.total_seconds(), 0.0)
         for moment, woken in list(self._sleepers):
-            if moment <= self._elapsed and not woken.done():
+            if moment <= self._elapsed + _LEAST and not woken.done():
                 woken.set_result(None)
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MS = timedelta(milliseconds=1)
+MS = timedelta(milliseconds=1)
 
 
 def to_ms(moment: datetime) -> int:
-    return (moment - _EPOCH) // _MS
+    return (moment - _EPOCH) // MS
 
 
 def from_ms(ms: int) -> datetime:
     """The moment of a stored figure; figures beyond year 9999 (``FOREVER_MS``) become its end."""
-    return _EPOCH + min(ms, FOREVER_MS) * _MS
+    return _EPOCH + min(ms, FOREVER_MS) * MS
 
 
 FOREVER_MS = to_ms(datetime(9999, 12, 31, tzinfo=UTC))

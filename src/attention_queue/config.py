@@ -35,6 +35,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     slots: int = 16  # cycles at once in one process
     processes: int = 1
     grace: timedelta = timedelta(seconds=25)  # running handlers may finish within it after SIGTERM
+    actor: str = "somebody"  # who changes things from here: kept with every change
     groups: Mapping[str, tuple[Plan, ...]] = {}  # plans by group
     origins: Mapping[str, str] = {}
 
@@ -44,6 +45,7 @@ _READERS: Mapping[str, Callable[[object], Any]] = {
     "slots": read_count,
     "processes": read_count,
     "grace": read_duration,
+    "actor": read_text,
 }
 
 
@@ -62,6 +64,7 @@ def load(
     reading = _Reading()
     reading.file(environ.get(f"{PREFIX}CONFIG"), folder or Path.cwd())
     reading.environment(environ)
+    reading.person(environ)
     for name, value in (flags or {}).items():
         if value is not None:
             reading.set(name, value, "--" + name)
@@ -166,6 +169,12 @@ class _Reading:
             else:
                 known = [PREFIX + each.upper() for each in (*_READERS, "config")]
                 self.unknown(variable, variable, known)
+
+    def person(self, environ: Mapping[str, str]) -> None:
+        """Whoever is logged in, unless somebody is named."""
+        for variable in ("USER", "LOGNAME"):
+            if "actor" not in self.values and (name := environ.get(variable)):
+                self.set("actor", name, variable)
 
     def _secret(self, name: str, variable: str, environ: Mapping[str, str]) -> None:
         if PREFIX + name.upper() in environ:

@@ -8,6 +8,9 @@ AttentionQueueError
 │   │   └── NewerEnvelope      it is of a version that a newer process can read: keep it
 │   ├── UnknownResource        nobody registered it (group says ``register="explicit"``)
 │   ├── UnknownPlan            no plan of that name in the group
+│   ├── UnknownOperation       no operation of that number
+│   ├── Conflict               somebody else changes the same thing; nothing was changed
+│   ├── BacklogFull            as much waits as is allowed; nothing was stored (``retryable``)
 │   ├── ResourceRetired        it takes no more work, ever
 │   └── ResourceUnderMaintenance   it takes no work now (group says ``maintenance="refuse"``)
 ├── SetupError                 an operator must act; the text ends with what to do
@@ -80,6 +83,30 @@ class UnknownPlan(ContractError):
     def __init__(self, group: str, plan: str, known: tuple[str, ...]) -> None:
         super().__init__(f"group {group!r} has no plan {plan!r}; it has {', '.join(known)}")
         self.group, self.plan, self.known = group, plan, known
+
+
+class UnknownOperation(ContractError):
+    def __init__(self, number: int) -> None:
+        super().__init__(f"no operation {number}: attn op ls shows those that there are")
+        self.number = number
+
+
+class Conflict(ContractError):
+    """``what`` is under way or has changed since it was read."""
+
+    def __init__(self, what: str, instead: str) -> None:
+        super().__init__(f"{what}: {instead}")
+        self.what, self.instead = what, instead
+
+
+class BacklogFull(ContractError):
+    retryable = True
+
+    def __init__(self, whose: object, backlog: int, limit: int) -> None:
+        super().__init__(
+            f"{whose} has {backlog} messages waiting and may have {limit}: publish again later"
+        )
+        self.whose, self.backlog, self.limit = whose, backlog, limit
 
 
 class ResourceRetired(ContractError):

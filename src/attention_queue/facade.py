@@ -37,13 +37,21 @@ class BlockingQueue:
         *,
         id: str | None = None,
         delay: timedelta | None = None,
+        ttl: timedelta | None = None,
         priority: Priority | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> str:
         """See ``AttentionQueue.publish``; returns when it is durable and asked for."""
         return self._wait(
             self._queue.publish(
-                resource, type, payload, id=id, delay=delay, priority=priority, headers=headers
+                resource,
+                type,
+                payload,
+                id=id,
+                delay=delay,
+                ttl=ttl,
+                priority=priority,
+                headers=headers,
             )
         )
 

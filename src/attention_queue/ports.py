@@ -12,7 +12,6 @@ from attention_queue.contract import (
     CycleEnd,
     Delivery,
     Hold,
-    Override,
     Plan,
     Policy,
     Resource,
@@ -23,14 +22,27 @@ from attention_queue.contract import (
     WorkMessage,
 )
 from attention_queue.contract.bus import Bus
-from attention_queue.contract.events import Event
-from attention_queue.contract.figures import (
-    Census,
-    Overview,
-    ResourceFigures,
-    ResourceFilter,
-    ResourceRow,
+from attention_queue.contract.changes import (
+    Change as Change,
 )
+from attention_queue.contract.changes import (
+    Nudge as Nudge,
+)
+from attention_queue.contract.changes import (
+    Register as Register,
+)
+from attention_queue.contract.changes import (
+    ReleaseToken as ReleaseToken,
+)
+from attention_queue.contract.changes import (
+    SetPlan as SetPlan,
+)
+from attention_queue.contract.changes import (
+    SetState as SetState,
+)
+from attention_queue.contract.events import Event
+from attention_queue.contract.operation import Operation, OperationFigures
+from attention_queue.contract.reads import Insight as Insight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +67,7 @@ class Group:
     default_plan: str
     register_unknown: bool = True  # False: only resources that were registered take work
     refuse_in_maintenance: bool = False
+    max_tenant_backlog: int | None = None  # messages that all resources of a tenant may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +110,8 @@ class Begun:
     waited: float = 0.0  # seconds between the request's falling due and now
     backlog: int = 0  # unfinished messages of the resource, those on loan included
     lost: bool = False
+    active: bool = True  # what ``reload`` found
+    stop_now: bool = False  # the state that it found cancels handlers
     limited: timedelta | None = None  # why nothing more was taken: a rate, until then
     renew_before: float = field(default=float("inf"))  # monotonic; a stuck handler is let go then
 
@@ -132,41 +147,6 @@ class Left:
 
     backlog: int
     republished: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetState:
-    group: str
-    resource: Resource
-    state: ResourceState
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Register:
-    """Make or move a resource: its plan, routing and overrides; None leaves what is there."""
-
-    group: str
-    resource: Resource
-    plan: str | None = None
-    routing: Mapping[str, str] | None = None
-    overrides: tuple[Override, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetPlan:
-    group: str
-    plan: Plan
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Nudge:
-    """Ask for attention now, whatever the request waits for."""
-
-    group: str
-    resource: Resource
-
-
-Change = SetState | Register | SetPlan | Nudge
 
 
 class Engine(Protocol):
@@ -238,6 +218,22 @@ class Engine(Protocol):
     async def sweep(self, after: int, limit: int) -> Swept:
         """Repair one page of resources that have work and no request; see ``Swept``."""
 
+    async def start(self, operation: Operation, *, actor: str) -> int:
+        """Note a redrive, discard or retirement; its number. ``step`` does the work.
+
+        Raises:
+            Conflict: The same is under way, or the resource is being retired. Nothing was changed.
+        """
+
+    async def step(self, number: int | None, limit: int) -> OperationFigures | None:
+        """Do one step of an operation (None: of the one whose turn it is, if there is one).
+
+        A step is one unit: who repeats it after a crash goes on where the last one stopped.
+        """
+
+    async def cancel(self, number: int, *, actor: str) -> OperationFigures:
+        """What is done stays done. Raises: ``Conflict`` if it has ended already."""
+
     def keeper(self) -> Keeper:
         """What renews the leases of this engine's cycles, off the handlers' loop where it can."""
 
@@ -265,30 +261,3 @@ class Sink(Protocol):
     """Hears events. Must not block and must not raise."""
 
     def __call__(self, event: Event) -> None: ...
-
-
-class Insight(Protocol):
-    """Shows what is going on. Changes nothing, and never stands in the way of a writer."""
-
-    async def groups(self) -> Sequence[str]: ...
-
-    async def overview(self) -> Overview:
-        """Costs what the resources with work cost, whatever the number of idle ones."""
-
-    async def find(self, text: str) -> Sequence[tuple[str, Resource]]:
-        """The groups and resources that ``tenant/id``, or a bare id, may mean; twenty at most."""
-
-    async def resource(self, group: str, resource: Resource) -> ResourceFigures | None: ...
-
-    async def resources(
-        self, group: str, wanted: ResourceFilter, *, after: Resource | None, limit: int
-    ) -> Sequence[ResourceRow]:
-        """A page of a list in a steady order, from behind ``after``."""
-
-    async def unattended(self) -> int:
-        """How many resources have work, and neither a request nor a token. Must be 0."""
-
-    async def census(self) -> Census:
-        """Count by group and plan: costs as much as ``overview`` and a probe per resource."""
-
-    async def close(self) -> None: ...

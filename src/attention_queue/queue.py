@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from attention_queue import app
+from attention_queue.application import Application
 from attention_queue.clock import Clock, SystemClock
 from attention_queue.contract import (
     PLANS,
-    Admission,
     Override,
     Plan,
     Priority,
@@ -24,8 +24,9 @@ from attention_queue.contract import (
 )
 from attention_queue.contract.bus import Bus
 from attention_queue.contract.names import word_fault
-from attention_queue.core.handlers import Middleware, encode
-from attention_queue.core.service import Admissions, Lifespan, Scope, Service
+from attention_queue.contract.operation import Operation
+from attention_queue.core.handlers import encode
+from attention_queue.core.service import Service
 from attention_queue.core.worker import AttentionWorker
 from attention_queue.errors import ContractError, EngineUnavailable, UnknownPlan
 from attention_queue.ports import Change, Engine, Group, Nudge, Put, Register, SetPlan, SetState
@@ -33,7 +34,7 @@ from attention_queue.ports import Change, Engine, Group, Nudge, Put, Register, S
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class AttentionQueue:
+class AttentionQueue(Application):
     """One group: a named attention queue with its resources, plans and handlers.
 
     Nothing is opened until ``async with queue``. ``url`` defaults to the configured one.
@@ -43,6 +44,10 @@ class AttentionQueue:
     Raises:
         ContractError: A bad name, or no plan of the default's name.
     """
+
+    loop: asyncio.AbstractEventLoop | None = None  # the one on which it is open
+    _engine: Engine | None = None
+    _owns_engine = False
 
     def __init__(
         self,
@@ -54,6 +59,7 @@ class AttentionQueue:
         default_plan: str | None = None,
         register: str = "auto",
         maintenance: str = "accept",
+        max_tenant_backlog: int | None = None,
         unknown_type_grace: timedelta = timedelta(minutes=10),
         clock: Clock | None = None,
         bus: Bus | None = None,
@@ -68,61 +74,10 @@ class AttentionQueue:
             default_plan=_default(name, plans, default_plan),
             register_unknown=register == "auto",
             refuse_in_maintenance=maintenance == "refuse",
+            max_tenant_backlog=max_tenant_backlog,
         )
         self.service = Service(group, self, unknown=Unknown(grace=unknown_type_grace))
-        self.loop: asyncio.AbstractEventLoop | None = None  # the one on which it is open
-        self._engine: Engine | None = None
-        self._owns_engine = False
         self._own = (self.clock, self.bus)  # those of an engine that it joins replace them
-
-    # What the application says.
-
-    def handler(self, type: str, *, batch: int | None = None) -> Callable[[F], F]:
-        """Handle messages of ``type`` with the decorated function, async or not.
-
-        The annotation of its first parameter decodes and validates the payload: bytes as they are;
-        a msgspec struct, dataclass, pydantic model or any builtin type from JSON; ``list[T]`` takes
-        up to ``batch`` messages of one resource in one call. A second parameter gets the
-        ``Context``. It returns None or an outcome (one, or one per message of a list).
-        """
-
-        def register(function: F) -> F:
-            self.service.handlers.add(type, function, batch)
-            return function
-
-        return register
-
-    def middleware(self, function: Middleware) -> Middleware:
-        """Run ``function(context, proceed)`` around every call, the first registered outermost."""
-        self.service.middleware.append(function)
-        return function
-
-    def cycle_scope(self, scope: Scope) -> Scope:
-        """Open ``scope(resource)``, an async context, once per slice: the shop's API session."""
-        if self.service.scope is not None:
-            raise ContractError("cycle_scope: there is one already")
-        self.service.scope = scope
-        return scope
-
-    def lifespan(self, lifespan: Lifespan) -> Lifespan:
-        """Open ``lifespan()``, an async context, for as long as a worker serves."""
-        self.service.lifespans.append(lifespan)
-        return lifespan
-
-    def admit(
-        self, *, keep: timedelta = timedelta(seconds=5)
-    ) -> Callable[
-        [Callable[[Resource], Awaitable[Admission]]], Callable[[Resource], Awaitable[Admission]]
-    ]:
-        """Ask the decorated function before a resource is served; answers hold for ``keep``."""
-
-        def register(
-            ask: Callable[[Resource], Awaitable[Admission]],
-        ) -> Callable[[Resource], Awaitable[Admission]]:
-            self.service.admissions = Admissions(ask, keep)
-            return ask
-
-        return register
 
     # Publishing.
 
@@ -134,6 +89,7 @@ class AttentionQueue:
         *,
         id: str | None = None,
         delay: timedelta | None = None,
+        ttl: timedelta | None = None,
         priority: Priority | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> str:
@@ -147,7 +103,7 @@ class AttentionQueue:
             EngineUnavailable: It may be stored; publish again with the same ``id``.
         """
         message = self.message(
-            resource, type, payload, id=id, delay=delay, priority=priority, headers=headers
+            resource, type, payload, id=id, delay=delay, ttl=ttl, priority=priority, headers=headers
         )
         await self.engine.put(self.name, (message,))
         return message.id
@@ -164,6 +120,7 @@ class AttentionQueue:
         *,
         id: str | None = None,
         delay: timedelta | None = None,
+        ttl: timedelta | None = None,
         priority: Priority | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> WorkMessage:
@@ -178,6 +135,7 @@ class AttentionQueue:
             headers=headers or {},
             not_before=None if delay is None else self.clock.now() + delay,
             priority=priority,
+            expires_at=None if ttl is None else self.clock.now() + ttl,
         )
 
     # What people change.
@@ -204,16 +162,48 @@ class AttentionQueue:
         await self.change(SetPlan(group=self.name, plan=plan), actor=actor)
 
     async def set_state(
-        self, resource: Resource | str, state: ResourceState, *, actor: str = "application"
+        self,
+        resource: Resource | str,
+        state: ResourceState,
+        *,
+        stop_now: bool = False,
+        actor: str = "application",
     ) -> None:
         """Pause, resume, disable. Active again, its work is asked for in the same step."""
-        change = SetState(group=self.name, resource=_resource(resource), state=state)
+        place = _resource(resource)
+        change = SetState(group=self.name, resource=place, state=state, stop_now=stop_now)
         await self.change(change, actor=actor)
 
     async def pause(
+        self,
+        resource: Resource | str,
+        reason: str,
+        *,
+        until: datetime | None = None,
+        stop_now: bool = False,
+        actor: str = "application",
+    ) -> None:
+        """Stop serving, not accepting. What runs finishes its message, unless ``stop_now``."""
+        state = ResourceState(State.PAUSED, reason, actor, until)
+        await self.set_state(resource, state, stop_now=stop_now, actor=actor)
+
+    async def maintenance(
+        self,
+        resource: Resource | str,
+        reason: str,
+        *,
+        until: datetime | None = None,
+        actor: str = "application",
+    ) -> None:
+        """As ``pause``; a group with ``maintenance="refuse"`` refuses publishes meanwhile."""
+        state = ResourceState(State.MAINTENANCE, reason, actor, until)
+        await self.set_state(resource, state, actor=actor)
+
+    async def disable(
         self, resource: Resource | str, reason: str, *, actor: str = "application"
     ) -> None:
-        await self.set_state(resource, ResourceState(State.PAUSED, reason, actor), actor=actor)
+        """Stop serving until somebody resumes it."""
+        await self.set_state(resource, ResourceState(State.DISABLED, reason, actor), actor=actor)
 
     async def resume(self, resource: Resource | str, *, actor: str = "application") -> None:
         await self.set_state(resource, ResourceState(State.ACTIVE, "", actor), actor=actor)
@@ -224,6 +214,14 @@ class AttentionQueue:
 
     async def change(self, change: Change, *, actor: str) -> None:
         await self.engine.change(change, actor=actor)
+
+    async def start(self, operation: Operation, *, actor: str = "application") -> int:
+        """Redrive, discard or retire; its number. The workers do it, step by step.
+
+        Raises:
+            Conflict: The same is under way, or the resource is being retired.
+        """
+        return await self.engine.start(operation, actor=actor)
 
     # Opening and serving.
 

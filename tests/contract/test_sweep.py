@@ -227,3 +227,31 @@ async def test_an_idle_resource_costs_a_sweep_nothing(stage: Stage) -> None:
     begun = await stage.begin_one()
     assert len(begun.loan) == 100
     await stage.finish(begun)
+
+
+async def test_a_count_that_drifted_is_counted_again(stage: Stage) -> None:
+    await stage.open()
+    await stage.put(*messages(shop("more"), 3))
+    await stage.put(*messages(shop("less"), 3))
+    stage.rows("UPDATE attention SET backlog = backlog + 5 WHERE rid = 1")
+    stage.rows("UPDATE attention SET backlog = 1 WHERE rid = 2")
+
+    repairs = await _sweep(stage)
+
+    assert repairs == {"counter_drift": 2}
+    assert stage.rows("SELECT backlog FROM attention ORDER BY rid") == [(3,), (3,)]
+    assert await _sweep(stage) == {}
+
+
+async def test_a_request_that_waits_for_no_work_is_dropped(stage: Stage) -> None:
+    await stage.open()
+    await stage.put(message(shop("a"), "1"))
+    await stage.set_state(shop("a"), State.PAUSED)
+    await stage.serve()
+    stage.rows("DELETE FROM message")
+    stage.rows("UPDATE attention SET backlog = 0")
+
+    repairs = await _sweep(stage)
+
+    assert repairs == {"request_without_work": 1}
+    assert stage.rows("SELECT * FROM attention") == []

@@ -51,6 +51,7 @@ def test_a_later_place_wins_and_is_named(folder: Path) -> None:
         "slots": "attn.toml:1",
         "processes": "ATTN_PROCESSES",
         "grace": "--grace",
+        "actor": "default",
     }
 
 

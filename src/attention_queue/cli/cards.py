@@ -10,8 +10,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from attention_queue.cli.output import columns, grid
+from attention_queue.cli.values import policy_facts, written
 from attention_queue.contract import State
-from attention_queue.contract.codec import override_to_table, policy_to_table
+from attention_queue.contract.codec import override_to_table
 from attention_queue.contract.figures import (
     AHEAD_COUNTED,
     GroupFigures,
@@ -20,10 +21,10 @@ from attention_queue.contract.figures import (
     ResourceRow,
     TokenFigures,
 )
-from attention_queue.contract.units import write_duration
-from attention_queue.core.insight import Health, Status, Verdict, Word
+from attention_queue.core.health import Health, Status
+from attention_queue.core.insight import Verdict, Word
 from attention_queue.core.tables import request_word
-from attention_queue.core.wording import END_OF_TIME, duration, moment, plural
+from attention_queue.core.wording import END_OF_TIME, duration, moment, plain, plural
 
 NONE = "-"
 _COUNTS = ("Backlog", "Busy", "In line", "Served")
@@ -31,7 +32,7 @@ _GOOD = {Word.SERVING, Word.IDLE, Word.WAITING_TURN}
 _BAD = {Word.UNATTENDED, Word.NO_WORKERS, Word.POISON, Word.CREDENTIALS_ERROR}
 
 
-def overview(seen: Overview, said: Status) -> RenderableType:
+def overview(seen: Overview, said: Status, *, advice: bool = True) -> RenderableType:
     style = "green" if said.health is Health.HEALTHY else "red"
     parts: list[RenderableType] = [headline(said.health.value, style, said.because)]
     if seen.groups:
@@ -40,7 +41,7 @@ def overview(seen: Overview, said: Status) -> RenderableType:
         for group in seen.groups:
             table.add_row(*_group_row(group, seen.at))
         parts += ["", table]
-    return Group(*parts, *_advice(said.try_this))
+    return Group(*parts, *_advice(said.try_this if advice else ()))
 
 
 def resources(rows: Sequence[ResourceRow], now: datetime) -> RenderableType:
@@ -54,36 +55,47 @@ def resources(rows: Sequence[ResourceRow], now: datetime) -> RenderableType:
             Text(row.state.value, style),
             f"{row.backlog:,}" if row.backlog else NONE,
             str(row.tokens) if row.tokens else NONE,
-            _request_cell(row, now),
-            _age(row.oldest, now),
+            request_cell(row, now),
+            age(row.oldest, now),
         )
     return table
 
 
 def resource(seen: ResourceFigures) -> RenderableType:
-    tokens = columns("Slot", "Owner", "Fence", "Lease", "In hand", right={"Slot", "In hand"})
-    for token in seen.tokens:
-        lease = _lease(token, seen.at)
-        tokens.add_row(
-            str(token.slot), Text(token.owner), str(token.fence), lease, str(token.loaned)
-        )
     parts: list[RenderableType] = [Text(str(seen.resource), "bold"), grid(_facts(seen))]
     if seen.tokens:
-        parts += ["", Text("Tokens", "bold"), tokens]
-    parts += ["", Text("Policy in force", "bold"), grid(_policy(seen))]
+        parts += ["", Text("Tokens", "bold"), tokens(seen)]
+    parts += [
+        "",
+        Text("Policy in force", "bold"),
+        grid((n, Text(v)) for n, v in policy_facts(seen.policy)),
+    ]
     return Group(*parts)
 
 
-def verdict(seen: ResourceFigures, said: Verdict) -> RenderableType:
+def tokens(seen: ResourceFigures) -> RenderableType:
+    table = columns("Slot", "Owner", "Fence", "Lease", "In hand", right={"Slot", "In hand"})
+    for token in seen.tokens:
+        lease = _lease(token, seen.at)
+        table.add_row(
+            str(token.slot), Text(token.owner), str(token.fence), lease, str(token.loaned)
+        )
+    return table
+
+
+def verdict(
+    seen: ResourceFigures, said: Verdict, more: RenderableType | None = None
+) -> RenderableType:
     style = "green" if said.verdict in _GOOD else "red" if said.verdict in _BAD else "yellow"
     title = Text.assemble((str(seen.resource), "bold"), (f" of {seen.group}", "dim"))
     head = headline(said.verdict.value.replace("_", " "), style, said.because)
     numbers = grid(_numbers(seen, said.numbers))
-    return Group(title, head, "", numbers, *_advice(said.try_this))
+    parts = [] if more is None else ["", more]
+    return Group(title, head, "", numbers, *parts, *_advice(said.try_this))
 
 
 def headline(word: str, style: str, because: str) -> Text:
-    return Text.assemble((word, f"bold {style}"), ": ", because)
+    return Text.assemble((word, f"bold {style}"), ": ", plain(because))
 
 
 def _advice(lines: Sequence[str]) -> Iterator[RenderableType]:
@@ -91,7 +103,7 @@ def _advice(lines: Sequence[str]) -> Iterator[RenderableType]:
         yield ""
         yield Text("Try", "bold")
         for line in lines:
-            yield Padding(Text(f"· {line}"), (0, 0, 0, 1))
+            yield Padding(Text(plain(f"· {line}")), (0, 0, 0, 1))
 
 
 def _group_row(group: GroupFigures, now: datetime) -> list[str]:
@@ -105,12 +117,12 @@ def _group_row(group: GroupFigures, now: datetime) -> list[str]:
         f"{group.ready:,}",
         f"{group.tokens:,}",
         parked or NONE,
-        _age(group.waiting_since, now),
+        age(group.waiting_since, now),
         f"{group.dead:,}" if group.dead else NONE,
     ]
 
 
-def _request_cell(row: ResourceRow, now: datetime) -> str:
+def request_cell(row: ResourceRow, now: datetime) -> str:
     word = request_word(row)
     if word is None:
         return NONE
@@ -121,35 +133,36 @@ def _request_cell(row: ResourceRow, now: datetime) -> str:
 
 def _facts(seen: ResourceFigures) -> Iterator[tuple[str, RenderableType]]:
     yield "group", Text(f"{seen.group} ({seen.type})")
-    yield "state", _state(seen)
+    yield "state", state_text(seen)
+    yield "version", str(seen.version)
     yield "plan", Text(seen.plan)
     for override in seen.overrides:
-        changes = _pairs(override_to_table(override)["changes"], " = ")
+        changes = written(override_to_table(override)["changes"])
         until = f" until {moment(override.until)}" if override.until else ""
         why = f" ({override.reason})" if override.reason else ""
-        yield "override", Text(f"{changes}{until}{why}")
+        yield "override", Text(plain(f"{changes}{until}{why}"))
     if seen.routing:
         yield "routing", Text(", ".join(f"{k}={v}" for k, v in seen.routing.items()))
     yield "backlog", f"{seen.backlog:,}"
-    yield "oldest", _age(seen.oldest, seen.at)
+    yield "oldest", age(seen.oldest, seen.at)
     yield "request", _request(seen)
     if head := seen.next:
         due = f", due in {duration(head.due - seen.at)}" if head.due else ""
         failed = f", failed {head.failed}x" if head.failed else ""
         yield "next", Text(f"{head.type} {head.id}{due}{failed}")
         if head.error:
-            yield "last error", Text(head.error)
+            yield "last error", Text(plain(head.error))
     yield "dead letters", f"{seen.dead:,}"
 
 
-def _state(seen: ResourceFigures) -> Text:
+def state_text(seen: ResourceFigures) -> Text:
     state = seen.state.at(seen.at)
     if state is State.ACTIVE:
         return Text(state.value, "green")
     by = f" by {seen.state.actor}" if seen.state.actor else ""
     until = f" until {moment(seen.state.until)}" if seen.state.until else ""
     why = f": {seen.state.reason}" if seen.state.reason else ""
-    return Text.assemble((state.value, "yellow"), f"{by}{until}{why}")
+    return Text.assemble((state.value, "yellow"), plain(f"{by}{until}{why}"))
 
 
 def _request(seen: ResourceFigures) -> str:
@@ -159,7 +172,7 @@ def _request(seen: ResourceFigures) -> str:
     if request.due is None:
         ahead = f"{request.ahead:,}" if request.ahead < AHEAD_COUNTED else f"{AHEAD_COUNTED:,}+"
         lane = request.priority.name.lower()
-        return f"in line, {ahead} before it in the lane {lane}, for {_age(request.since, seen.at)}"
+        return f"in line, {ahead} before it in the lane {lane}, for {age(request.since, seen.at)}"
     why = f" (hold: {request.hold.value})" if request.hold else ""
     if request.due >= END_OF_TIME:
         return f"parked{why}"
@@ -172,34 +185,14 @@ def _lease(token: TokenFigures, now: datetime) -> str:
     return f"{duration(token.until - now)} left"
 
 
-def _policy(seen: ResourceFigures) -> Iterator[tuple[str, RenderableType]]:
-    for name, value in policy_to_table(seen.policy).items():
-        if isinstance(value, Mapping):
-            if value:
-                yield name, Text(_pairs(value, " "))
-        elif name in ("max_seconds", "handler_timeout", "lease"):
-            yield name, write_duration(getattr(seen.policy, name))
-        else:
-            yield name, Text(str(value))
-
-
-def _pairs(value: object, between: str) -> str:
-    """A table in one line; one inside another keeps its braces away."""
-    match value:
-        case Mapping():
-            return ", ".join(f"{k}{between}{_pairs(v, ' ')}" for k, v in value.items())
-        case float():
-            return f"{value:g}"
-        case _:
-            return str(value)
-
-
 def _numbers(
     seen: ResourceFigures, numbers: Mapping[str, object]
 ) -> Iterator[tuple[str, RenderableType]]:
+    yield "state", state_text(seen)
+    yield "version", str(seen.version)
     yield "plan", Text(f"{seen.plan}: {numbers['max_consumers']} x {numbers['max_messages']}")
     yield "backlog", f"{seen.backlog:,}"
-    yield "oldest", _age(seen.oldest, seen.at)
+    yield "oldest", age(seen.oldest, seen.at)
     limit = seen.policy.max_consumers
     out = f"{numbers['tokens']} of {limit} {plural(limit, 'token')}"
     yield "in hand", f"{numbers['in_hand']}, with {out} out"
@@ -207,5 +200,5 @@ def _numbers(
     yield "dead letters", f"{seen.dead:,}"
 
 
-def _age(then: datetime | None, now: datetime) -> str:
+def age(then: datetime | None, now: datetime) -> str:
     return NONE if then is None else duration(now - then)

@@ -6,6 +6,8 @@ from enum import IntEnum
 
 from attention_queue.errors import (
     AttentionQueueError,
+    BacklogFull,
+    Conflict,
     EngineError,
     InvalidApp,
     InvalidConfig,
@@ -13,6 +15,7 @@ from attention_queue.errors import (
     ResourceRetired,
     ResourceUnderMaintenance,
     SetupError,
+    UnknownOperation,
     UnknownPlan,
     UnknownResource,
 )
@@ -39,9 +42,9 @@ class Leave(Exception):
 
 def code_of(error: AttentionQueueError) -> Exit:
     match error:
-        case UnknownResource() | UnknownPlan():
+        case UnknownResource() | UnknownPlan() | UnknownOperation():
             return Exit.NOT_FOUND
-        case ResourceRetired() | ResourceUnderMaintenance():
+        case ResourceRetired() | ResourceUnderMaintenance() | Conflict() | BacklogFull():
             return Exit.CONFLICT
         case InvalidConfig() | InvalidUrl() | InvalidApp():
             return Exit.USAGE

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from attention_queue import app, config
 from attention_queue.cli.exits import Exit, Leave
 from attention_queue.contract import Resource
 from attention_queue.ports import Insight
+
+Name = Annotated[str, Parameter(help="tenant/id, or the id alone.")]
 
 
 @asynccontextmanager

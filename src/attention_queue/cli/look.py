@@ -10,20 +10,21 @@ from cyclopts import Parameter
 
 from attention_queue.cli import cards
 from attention_queue.cli.exits import Exit, Leave
-from attention_queue.cli.found import group_of, looking, resource_of
+from attention_queue.cli.found import Name, group_of, looking, resource_of
 from attention_queue.cli.output import GroupName, Output, Url, print_many, print_one, talk
 from attention_queue.clock import SystemClock
 from attention_queue.contract import Resource
 from attention_queue.contract.figures import Overview, ResourceFigures, ResourceFilter, ResourceRow
+from attention_queue.core import health, tables
 from attention_queue.core import insight as model
-from attention_queue.core import tables
 from attention_queue.core.filters import read_filter
 from attention_queue.ports import Insight
 
 _PAGE = 500  # rows read at once
 
-Name = Annotated[str, Parameter(help="tenant/id, or the id alone.")]
-Filter = Annotated[str, Parameter(help="plan:pro state:paused tenant:eu-* backlog:>1000, an id.")]
+Filter = Annotated[
+    str, Parameter(help="plan:pro state:paused tenant:eu-* backlog:>1000 oldest:>5m error:E.")
+]
 Busy = Annotated[bool, Parameter(help="Only those with work.", show_default=False)]
 Limit = Annotated[int, Parameter(help="Rows, at most.")]
 After = Annotated[str | None, Parameter(help="Go on behind this resource.")]
@@ -32,9 +33,9 @@ After = Annotated[str | None, Parameter(help="Go on behind this resource.")]
 def status(*, output: Output = "table", url: Url = None) -> int:
     """Is the work being done? Exits with 1 if it is not."""
     seen = asyncio.run(_overview(url))
-    said = model.status(seen)
+    said = health.status(seen)
     print_one(output, tables.overview_table(seen, said), cards.overview(seen, said))
-    return Exit.OK if said.health is model.Health.HEALTHY else Exit.FAILED
+    return Exit.OK if said.health is health.Health.HEALTHY else Exit.FAILED
 
 
 def ls(

@@ -1,4 +1,4 @@
-"""The list of commands; each is loaded when it is called, and no sooner."""
+"""The command line as a whole: what was typed in, an exit code out."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib.metadata import version
 
-from cyclopts import App, CycloptsError, Group, Parameter, UnknownCommandError
+from cyclopts import App, CycloptsError, Parameter, UnknownCommandError
 
+from attention_queue.cli.commands import COMMANDS, FAMILIES
 from attention_queue.cli.exits import Exit, Leave, code_of, words_of
 from attention_queue.errors import AttentionQueueError
-
-RUN = Group("Run", sort_key=1)
-LOOK = Group("Look", sort_key=2)
-SET_UP = Group("Set up", sort_key=3)
 
 
 def program() -> App:
@@ -31,10 +28,10 @@ def program() -> App:
         print_error=False,
         suppress_keyboard_interrupt=False,
     )
-    for name, (group, target, text) in _COMMANDS.items():
+    for name, (group, target, text) in COMMANDS.items():
         app.command(target, name=name, group=group, help=text)
-    for name, (text, commands) in _FAMILIES.items():
-        family = App(name=name, help=text, group=SET_UP)
+    for name, (group, text, commands) in FAMILIES.items():
+        family = App(name=name, help=text, group=group)
         for command, (target, words) in commands.items():
             family.command(target, name=command, help=words)
         app.command(family)
@@ -70,8 +67,8 @@ def say(code: Exit, text: str) -> int:
 
 def _unknown(arguments: Sequence[str]) -> str:
     """Cyclopts' own words for it would load every command."""
-    family = _FAMILIES.get(arguments[0])
-    known = list(family[1]) if family else [*_COMMANDS, *_FAMILIES]
+    family = FAMILIES.get(arguments[0])
+    known = list(family[2]) if family else [*COMMANDS, *FAMILIES]
     name = arguments[1] if family else arguments[0]
     near = get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
@@ -79,34 +76,5 @@ def _unknown(arguments: Sequence[str]) -> str:
 
 
 def _command(arguments: Sequence[str]) -> str:
-    known = {*_COMMANDS, *_FAMILIES}
+    known = {*COMMANDS, *FAMILIES}
     return f"{arguments[0]} " if arguments and arguments[0] in known else ""
-
-
-_COMMANDS = {
-    "demo": (RUN, "markethub.demo:main", "Watch a thousand shops share a few workers."),
-    "worker": (RUN, "attention_queue.cli.worker:worker", "Serve the queues of an application."),
-    "publish": (RUN, "attention_queue.cli.publish:publish", "Publish one message, or many."),
-    "status": (LOOK, "attention_queue.cli.look:status", "Is the work being done?"),
-    "ls": (LOOK, "attention_queue.cli.look:ls", "List resources: attn ls plan:pro backlog:>1000."),
-    "show": (LOOK, "attention_queue.cli.look:show", "Show one resource."),
-    "explain": (LOOK, "attention_queue.cli.look:explain", "Why is it (not) being served?"),
-    "doctor": (SET_UP, "attention_queue.cli.doctor:doctor", "Look for what is wrong here."),
-}
-_FAMILIES = {
-    "config": (
-        "The settings.",
-        {"show": ("attention_queue.cli.settings:show", "Show the settings that are in force.")},
-    ),
-    "db": (
-        "The database.",
-        {
-            "migrate": (
-                "attention_queue.cli.db:migrate",
-                "Make it, or bring it up to date.",
-            ),
-            "status": ("attention_queue.cli.db:status", "Show the version of its schema."),
-            "sql": ("attention_queue.cli.db:sql", "Print the scripts that make its schema."),
-        },
-    ),
-}

@@ -26,6 +26,7 @@ def show(*, origin: Origin = False, output: Output = "table", url: Url = None) -
         "slots": settings.slots,
         "processes": settings.processes,
         "grace": write_duration(settings.grace),
+        "actor": settings.actor,
     }
     for group, plans in settings.groups.items():
         for plan in plans:

@@ -28,6 +28,7 @@ from attention_queue.contract.outcome import (
 from attention_queue.contract.policy import (
     PLANS,
     Backoff,
+    Expired,
     Order,
     Override,
     Plan,
@@ -52,6 +53,7 @@ __all__ = [
     "Delivery",
     "Discard",
     "Done",
+    "Expired",
     "Failure",
     "Hold",
     "Order",

@@ -11,10 +11,20 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from attention_queue.contract.policy import Backoff, Order, Override, Plan, Policy, Priority, Rate
+from attention_queue.contract.policy import (
+    Backoff,
+    Expired,
+    Order,
+    Override,
+    Plan,
+    Policy,
+    Priority,
+    Rate,
+)
 from attention_queue.contract.units import (
     read_count,
     read_duration,
+    read_expired,
     read_factor,
     read_moment,
     read_order,
@@ -270,6 +280,9 @@ _POLICY: Mapping[str, _Form] = {
     "retry": _Form(Backoff, _write_backoff, _read_backoff),
     "lease": _DURATION,
     "max_crashes": _COUNT,
+    "max_backlog": _COUNT,
+    "ttl": _DURATION,
+    "expired": _Form(Expired, lambda e: e.value, _plain(read_expired)),
 }
 _OVERRIDE: Mapping[str, _Form] = {
     "changes": _Form(Mapping, dict, _read_changes),

@@ -212,6 +212,31 @@ class ScopeStopped:
 
 
 @dataclass(frozen=True, slots=True)
+class OperationStarted:
+    """A redrive, discard or retirement is ordered; nothing is moved yet."""
+
+    name: ClassVar[str] = "operation.started"
+    group: str
+    number: int
+    kind: str
+    actor: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class OperationAdvanced:
+    """One step of a redrive, discard or retirement: one effect. Counts are of this step."""
+
+    name: ClassVar[str] = "operation.advanced"
+    group: str
+    number: int
+    kind: str
+    done: int
+    skipped: int
+    progress: str
+
+
+@dataclass(frozen=True, slots=True)
 class SweepFinished:
     name: ClassVar[str] = "sweep.finished"
     repairs: Mapping[str, int]  # by reason
@@ -265,6 +290,8 @@ Event = (
     | StateChanged
     | PlanChanged
     | ScopeStopped
+    | OperationStarted
+    | OperationAdvanced
     | SweepFinished
     | LoopFailed
     | WorkerStarted

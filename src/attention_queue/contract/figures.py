@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 
 from attention_queue.contract.outcome import Hold
@@ -59,6 +59,7 @@ class ResourceFigures:
     group: str
     type: str
     resource: Resource
+    version: int = 1  # of what a person may change; grows with every change
     plan: str
     policy: Policy  # in force at ``at``
     overrides: tuple[Override, ...]
@@ -172,6 +173,8 @@ class ResourceFilter:
     plan: str | None = None
     state: State | None = None
     more_than: int = -1  # backlog
+    older_than: timedelta | None = None  # its oldest message
+    error: str | None = None  # of one of its dead letters
     busy: bool = False  # only those with work or a token
 
 

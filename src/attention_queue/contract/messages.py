@@ -37,6 +37,7 @@ class WorkMessage(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = NO_HEADERS
     not_before: datetime | None = None
     priority: Priority | None = None  # None: the plan's
+    expires_at: datetime | None = None  # not delivered after it; None: the plan's ttl alone
 
     def __post_init__(self) -> None:
         id = self.id
@@ -58,6 +59,8 @@ class WorkMessage(msgspec.Struct, frozen=True, kw_only=True):
                 raise InvalidMessage("type", f"{self.type!r}: {why}")
             if len(_known_types) < 1_000:
                 _known_types.add(self.type)
+        if self.expires_at is not None and self.expires_at.tzinfo is None:
+            raise InvalidMessage("expires_at", "want a time with its zone (datetime.now(UTC))")
         if self.headers or self.not_before is not None or self.content_type != "application/json":
             self._check_rare()
 
@@ -95,6 +98,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     receipt: tuple[int, ...]
     suspect: bool = False
     unknown_since_ms: int | None = None
+    redriven: int = 0  # times that it was a dead letter: it is a reprocess, not a new fact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

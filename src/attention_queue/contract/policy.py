@@ -10,12 +10,22 @@ from enum import Enum, IntEnum
 from attention_queue.contract.names import word_fault
 from attention_queue.errors import ContractError
 
+UNBOUNDED = 1_000_000_000  # more messages than one resource will ever have
+FOREVER = timedelta(days=36_500)
+
 
 class Order(Enum):
     """What a failing head does to the messages behind it."""
 
     RELAXED = "relaxed"  # the rest goes on while one message waits for its retry
     STRICT = "strict"  # the rest waits until it succeeds or is dead-lettered; needs one consumer
+
+
+class Expired(Enum):
+    """What becomes of a message whose time to live is over when its turn comes."""
+
+    DEAD_LETTER = "dead_letter"
+    DROP = "drop"
 
 
 class Priority(IntEnum):
@@ -98,12 +108,15 @@ class Policy:
     retry: Backoff = field(default_factory=Backoff)
     lease: timedelta = timedelta(seconds=30)  # unrenewed this long = free; renewed at a third
     max_crashes: int = 3  # deaths of a process on one message before it is dead-lettered
+    max_backlog: int = UNBOUNDED  # messages that may wait; a publish beyond it is refused
+    ttl: timedelta = FOREVER  # since the publish, judged when the message's turn comes
+    expired: Expired = Expired.DEAD_LETTER
 
     def __post_init__(self) -> None:
-        for name in ("max_messages", "max_consumers", "max_crashes"):
+        for name in ("max_messages", "max_consumers", "max_crashes", "max_backlog"):
             if not isinstance(n := getattr(self, name), int) or n < 1:
                 raise ContractError(f"policy: {name}: want a whole number of at least 1, got {n!r}")
-        for name in ("max_seconds", "handler_timeout", "lease"):
+        for name in ("max_seconds", "handler_timeout", "lease", "ttl"):
             if getattr(self, name) < timedelta(milliseconds=1):
                 raise ContractError(f"policy: {name}: want at least a millisecond")
         if self.order is Order.STRICT and self.max_consumers != 1:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from attention_queue.contract.policy import Order, Priority, Rate
+from attention_queue.contract.policy import Expired, Order, Priority, Rate
 from attention_queue.errors import ContractError
 
 T = TypeVar("T")
@@ -105,6 +105,10 @@ def read_factor(value: object) -> float:
 
 def read_order(value: object) -> Order:
     return _word(value, {order.value: order for order in Order})
+
+
+def read_expired(value: object) -> Expired:
+    return _word(value, {expired.value: expired for expired in Expired})
 
 
 def read_priority(value: object) -> Priority:

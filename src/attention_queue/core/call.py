@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from attention_queue.clock import Clock
-from attention_queue.contract import Delivery, Failure, Outcome, Reject, Retry
+from attention_queue.contract import Delivery, Failure, Outcome, Reject, Retry, Stop
 from attention_queue.contract.bus import Bus
 from attention_queue.contract.events import HandlerEnded, HandlerStarted
 from attention_queue.core.context import Context
@@ -80,7 +80,7 @@ class Call:
 
     __slots__ = (
         "_batch", "_begun", "_calls", "_failure", "_scope", "_service", "_task", "_thread",
-        "started", "timed_out",
+        "started", "stopped", "timed_out",
     )  # fmt: skip
 
     def __init__(
@@ -100,6 +100,13 @@ class Call:
         self._thread: asyncio.Future[Any] | None = None
         self.started = calls.clock.monotonic()
         self.timed_out = False
+        self.stopped = False
+
+    def stop(self) -> None:
+        """Called by the worker's watch: a person's word. The message stays, without an attempt."""
+        self.stopped = True
+        if self._task is not None:
+            self._task.cancel("stopped")
 
     def time_out(self) -> None:
         """Called by the worker's watch: cancel the handler, not the cycle."""
@@ -141,7 +148,8 @@ class Call:
         """Whatever the handler raises is a failed attempt, and what comes too late is one too."""
         try:
             result = await self._invoke(handler, good, values)
-            if not self.timed_out:
+            if not self._was_cancelled or self._ran_on:
+                self._forget_cancel()
                 return outcomes_of(result, len(good))
             failure = self._timeout_failure()
         except (KeyboardInterrupt, GeneratorExit):
@@ -150,15 +158,26 @@ class Call:
             if self._is_leaving(exc):
                 raise
             failure = self._timeout_failure() if self.timed_out else failure_of(exc)
-        if self.timed_out and self._task is not None:
-            self._task.uncancel()  # our own cancellation is spent
+        self._forget_cancel()
+        if self.stopped:
+            return [Stop("stopped by a change of state")] * len(good)
         return [self._failed(failure)] * len(good)
+
+    @property
+    def _ran_on(self) -> bool:
+        """It was to stop, but a thread that is within its time has done its work undisturbed."""
+        return self._thread is not None and not self.timed_out
+
+    def _forget_cancel(self) -> None:
+        """Our own cancellation is spent."""
+        if self._was_cancelled and self._task is not None:
+            self._task.uncancel()
 
     def _is_leaving(self, error: BaseException) -> bool:
         """Whether the worker has cancelled the cycle; a handler may raise the same by itself."""
         return (
             isinstance(error, asyncio.CancelledError)
-            and not self.timed_out
+            and not self._was_cancelled
             and (self._task is None or self._task.cancelling() > 0)
         )
 
@@ -197,8 +216,12 @@ class Call:
                 result = await asyncio.shield(self._thread)
                 return await result if inspect.iscoroutine(result) else result
             except asyncio.CancelledError:
-                if not self.timed_out or self._thread.cancelled():
+                if not self._was_cancelled or self._thread.cancelled():
                     raise
+
+    @property
+    def _was_cancelled(self) -> bool:
+        return self.timed_out or self.stopped
 
     @property
     def in_thread(self) -> bool:

@@ -22,6 +22,7 @@ class Publishes(Protocol):
         *,
         id: str | None = None,
         delay: timedelta | None = None,
+        ttl: timedelta | None = None,
         priority: Priority | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> str: ...
@@ -67,6 +68,11 @@ class Context:
         return max(each.attempt for each in self.deliveries)
 
     @property
+    def redriven(self) -> bool:
+        """It was a dead letter before: a reprocess of an old fact, not a new one."""
+        return any(each.redriven for each in self.deliveries)
+
+    @property
     def fence(self) -> int:
         """Grows with every token of the resource: let the store you write to refuse lower ones."""
         return self._begun.token.fence
@@ -85,6 +91,7 @@ class Context:
         *,
         id: str | None = None,
         delay: timedelta | None = None,
+        ttl: timedelta | None = None,
         priority: Priority | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> str:
@@ -94,5 +101,5 @@ class Context:
         to publish once.
         """
         return await self._queue.publish(
-            resource, type, payload, id=id, delay=delay, priority=priority, headers=headers
+            resource, type, payload, id=id, delay=delay, ttl=ttl, priority=priority, headers=headers
         )

@@ -30,7 +30,6 @@ from attention_queue.contract import (
     Reject,
     ResourceState,
     Retry,
-    State,
     Stop,
 )
 from attention_queue.contract.bus import Bus
@@ -184,7 +183,10 @@ class Cycle:
             self.call = self._calls.start(self._service, self.begun, batch, scope, task=task)
             outcomes = await self.call.outcomes()
             call, self.call = self.call, None
-            if ending := await self._record(batch, outcomes):
+            ending = await self._record(batch, outcomes)
+            if call.stopped:
+                return Ending(end=CycleEnd.STATE)
+            if ending:
                 return ending
             if call.timed_out:
                 return Ending(end=CycleEnd.TIMEOUT)
@@ -192,6 +194,11 @@ class Cycle:
             since = min(self._oldest_outcome, call.started)
             if self._outcomes and self._clock.monotonic() - since > SETTLE_WITHIN:
                 await self._settle(take=0)
+
+    async def reload(self) -> None:
+        """Read state and policy afresh; what admission said about the policy stays said."""
+        await self._engine.reload(self.begun)
+        self._override()
 
     async def _must_end(self) -> Ending | None:
         """What is looked at before each message."""
@@ -201,9 +208,9 @@ class Cycle:
         if turn.leave:
             return Ending(end=CycleEnd.SHUTDOWN)
         if self._engine.changed(begun):
-            if await self._engine.reload(begun) is not State.ACTIVE:
-                return Ending(end=CycleEnd.STATE)
-            self._override()
+            await self.reload()
+        if not begun.active:
+            return Ending(end=CycleEnd.STATE)
         if self._handled >= begun.policy.max_messages:
             return Ending(end=CycleEnd.MESSAGES)
         if not self._handled:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum
 
-from attention_queue.contract import Hold, State
+from attention_queue.contract import Hold, Order, State
 from attention_queue.contract.figures import (
     AHEAD_COUNTED,
-    LineFigures,
-    Overview,
     ResourceFigures,
     TokenFigures,
 )
+from attention_queue.core.health import LATE, nobody_works
 from attention_queue.core.wording import END_OF_TIME, duration, messages, moment, plural, times
 
-NOBODY_CAME = timedelta(seconds=10)  # in line this long and no token out: nobody works here
-LATE = timedelta(minutes=1)  # in line this long although somebody works: too few do
 _RENEWED_AT_LEAST = 0.5  # of the lease: renewed at a third, so less than this left is overdue
 
 
@@ -71,7 +69,7 @@ def _verdict(seen: ResourceFigures) -> Verdict:
         return Verdict(
             Word.UNATTENDED,
             f"{messages(seen.backlog)} and no request stands for them",
-            ("start a worker: its reconciliation asks for them within a minute",),
+            ("attn reconcile asks for them now; a worker does so within a minute",),
         )
     if seen.next and seen.next.crashes:
         return _poison(seen)
@@ -91,13 +89,18 @@ def _held_by_state(seen: ResourceFigures, state: State) -> Verdict:
     by = f" by {seen.state.actor}" if seen.state.actor else ""
     why = f": {seen.state.reason}" if seen.state.reason else ""
     until = f" until {moment(seen.state.until)}" if seen.state.until else ""
-    resume = f"queue.resume({str(seen.resource)!r})"
     advice = {
-        State.CREDENTIALS_ERROR: f"renew its credentials, then {resume}",
+        State.CREDENTIALS_ERROR: f"renew its credentials, then {command('resume', seen)}",
         State.RETIRING: "publish to another resource: this one takes no more work",
         State.REMOVED: "publish to another resource: this one is gone",
-    }.get(state, f"when it may be served again: {resume}; its work is kept")
+    }.get(state, f"when it may be served again: {command('resume', seen)}; its work is kept")
     return Verdict(word, f"it was set to {state.value}{by}{until}{why}", (advice,))
+
+
+def command(verb: str, seen: ResourceFigures, rest: str = "") -> str:
+    """What to type at a shell."""
+    name = shlex.quote(str(seen.resource))
+    return f"attn {verb} {name}{f' {rest}' if rest else ''}"
 
 
 def _poison(seen: ResourceFigures) -> Verdict:
@@ -107,7 +110,10 @@ def _poison(seen: ResourceFigures) -> Verdict:
         Word.POISON,
         f"a process died {times(head.crashes)} with message {head.id} ({head.type}) alone in hand; "
         f"at {seen.policy.max_crashes} it goes to the dead letters",
-        (f"look for what kills the process in the handler of {head.type}",),
+        (
+            f"look for what kills the process in the handler of {head.type}",
+            f"to stop it meanwhile: {command('pause', seen, '--reason poison')}",
+        ),
     )
 
 
@@ -119,13 +125,16 @@ def _served(seen: ResourceFigures, live: Sequence[TokenFigures]) -> Verdict:
             Word.WAITING_TOKEN,
             f"{first.owner} holds its token and has not renewed it: it is taken to be dead "
             f"in {duration(first.until - seen.at)}",
-            ("see whether that worker still runs; if it does, something blocks its process",),
+            (
+                "see whether that worker still runs; if it does, something blocks its process",
+                f"if it is dead: {command('token release', seen, '--reason dead')}",
+            ),
         )
     loaned = sum(token.loaned for token in live)
     limit = seen.policy.max_consumers
     advice: tuple[str, ...] = ()
     if len(live) >= limit and seen.backlog > loaned + seen.policy.max_messages:
-        advice = ("its limit is max_consumers: a plan with more of them clears the backlog sooner",)
+        advice = _more_consumers(seen)
     return Verdict(
         Word.SERVING,
         f"{len(live)} of {limit} {plural(limit, 'consumer')} at work, {messages(loaned)} in hand",
@@ -133,10 +142,25 @@ def _served(seen: ResourceFigures, live: Sequence[TokenFigures]) -> Verdict:
     )
 
 
+def _more_consumers(seen: ResourceFigures) -> tuple[str, ...]:
+    if seen.policy.order is Order.STRICT:
+        return ("its limit is the strict order: one consumer keeps it, and no more may help",)
+    more = command("boost", seen, f"--consumers {seen.policy.max_consumers * 2} --for 30m")
+    return (
+        f"its limit is max_consumers: {more}",
+        "or a plan with more of them, for good: attn plan ls",
+    )
+
+
 def _idle(seen: ResourceFigures) -> Verdict:
     if seen.dead:
         letters = f"{seen.dead} dead {plural(seen.dead, 'letter')}"
-        return Verdict(Word.IDLE, f"no work is left, and there are {letters}")
+        there = "is" if seen.dead == 1 else "are"
+        return Verdict(
+            Word.IDLE,
+            f"no work is left, and there {there} {letters}",
+            (f"see why: {command('dlq ls', seen)}",),
+        )
     return Verdict(Word.IDLE, "no work is left")
 
 
@@ -151,15 +175,10 @@ def _waiting(seen: ResourceFigures) -> Verdict:
             return Verdict(
                 Word.RATE_LIMITED,
                 f"its rate is used up; the next message is allowed {wait}",
-                (f"raise rates in plan {seen.plan} if the outside service allows more",),
+                (f"raise rates if the outside service allows more: attn plan show {seen.plan}",),
             )
         case Hold.STOP:
-            why = f": {seen.stop}" if seen.stop else ""
-            return Verdict(
-                Word.BACKING_OFF,
-                f"a handler said Stop; it is tried again {wait}{why}",
-                ("see whether the outside service is up; nothing is lost meanwhile",),
-            )
+            return _stopped(seen, wait)
         case Hold.BUSY:
             return Verdict(
                 Word.WAITING_TOKEN,
@@ -169,6 +188,18 @@ def _waiting(seen: ResourceFigures) -> Verdict:
             return _late(seen, "it is active, and its request still waits for that")
         case Hold.HEAD | None:
             return _delayed(seen, wait)
+
+
+def _stopped(seen: ResourceFigures, wait: str) -> Verdict:
+    why = f": {seen.stop}" if seen.stop else ""
+    return Verdict(
+        Word.BACKING_OFF,
+        f"a handler said Stop; it is tried again {wait}{why}",
+        (
+            "see whether the outside service is up; nothing is lost meanwhile",
+            f"if it is: {command('nudge', seen)}",
+        ),
+    )
 
 
 def _in_line(seen: ResourceFigures) -> Verdict:
@@ -188,7 +219,12 @@ def _in_line(seen: ResourceFigures) -> Verdict:
     return Verdict(
         Word.WAITING_TURN,
         f"in line for {duration(waited)} in the lane {request.priority.name.lower()}; {turn}",
-        ("more slots or processes shorten the line",) if waited > LATE else (),
+        (
+            "more slots or processes shorten the line",
+            f"to let it go first: {command('boost', seen, '--priority high --for 30m')}",
+        )
+        if waited > LATE
+        else (),
     )
 
 
@@ -214,7 +250,7 @@ def _delayed(seen: ResourceFigures, wait: str) -> Verdict:
 
 
 def _late(seen: ResourceFigures, why: str) -> Verdict:
-    advice = "start a worker: its reconciliation asks for it within a minute"
+    advice = f"{command('nudge', seen)}; attn reconcile does so for all, a worker within a minute"
     return Verdict(Word.UNATTENDED, why, (advice,))
 
 
@@ -238,53 +274,6 @@ def numbers(seen: ResourceFigures) -> dict[str, object]:
         if request and request.due and request.due < END_OF_TIME
         else None,
     }
-
-
-class Health(Enum):
-    HEALTHY = "healthy"
-    DEGRADED = "degraded"
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """``because`` is one sentence; ``try_this`` what to do if it is degraded."""
-
-    health: Health
-    because: str
-    try_this: tuple[str, ...] = ()
-
-
-def status(seen: Overview) -> Status:
-    """Whether the work that is there is being done."""
-    if not seen.groups:
-        return Status(Health.HEALTHY, "nobody has published or served anything here yet")
-    tokens = sum(group.tokens for group in seen.groups)
-    backlog = sum(group.backlog for group in seen.groups)
-    since = min((g.waiting_since for g in seen.groups if g.waiting_since), default=None)
-    if since and nobody_works(LineFigures(tokens=tokens, waiting_since=since), seen.at):
-        return Status(
-            Health.DEGRADED,
-            f"no worker: {messages(backlog)} and a request has waited {duration(seen.at - since)}",
-            ("start a worker: attn worker your_module:queue",),
-        )
-    if since and seen.at - since > LATE:
-        return Status(
-            Health.DEGRADED,
-            f"behind: a request has waited {duration(seen.at - since)} in line",
-            ("more slots or processes shorten the line",),
-        )
-    ready = sum(group.ready for group in seen.groups)
-    if not backlog:
-        return Status(Health.HEALTHY, "no work is left")
-    if not tokens and not ready:
-        return Status(Health.HEALTHY, f"{messages(backlog)}, none of them due now")
-    at_work = f"{tokens} {plural(tokens, 'resource')} being served and {ready:,} in line"
-    return Status(Health.HEALTHY, f"{messages(backlog)}, {at_work}")
-
-
-def nobody_works(line: LineFigures, now: datetime) -> bool:
-    since = line.waiting_since
-    return not line.tokens and since is not None and now - since > NOBODY_CAME
 
 
 def _seconds(now: datetime, then: datetime | None) -> float | None:

@@ -14,7 +14,8 @@ from attention_queue.contract.figures import (
     ResourceRow,
     TokenFigures,
 )
-from attention_queue.core.insight import Status, Verdict
+from attention_queue.core.health import Status
+from attention_queue.core.insight import Verdict
 from attention_queue.core.wording import END_OF_TIME
 
 
@@ -53,7 +54,7 @@ def row_table(row: ResourceRow, now: datetime) -> Table:
         "backlog": row.backlog,
         "tokens": row.tokens,
         "request": request_word(row),
-        "due": _moment(row.due),
+        "due": moment_or_none(row.due),
         "oldest_seconds": seconds_since(row.oldest, now),
     }
 
@@ -74,8 +75,9 @@ def resource_table(seen: ResourceFigures) -> Table:
         "resource": str(seen.resource),
         "tenant": seen.resource.tenant,
         "id": seen.resource.id,
+        "version": seen.version,
         "at": seen.at.isoformat(),
-        "state": _state(seen),
+        "state": state_table(seen),
         "plan": seen.plan,
         "policy": policy_to_table(seen.policy),
         "overrides": [override_to_table(override) for override in seen.overrides],
@@ -84,17 +86,17 @@ def resource_table(seen: ResourceFigures) -> Table:
         "oldest_seconds": seconds_since(seen.oldest, seen.at),
         "dead_letters": seen.dead,
         "request": _request(seen),
-        "tokens": [_token(token, seen.at) for token in seen.tokens],
+        "tokens": [token_table(token, seen.at) for token in seen.tokens],
         "next": _next(seen.next),
     }
 
 
-def _state(seen: ResourceFigures) -> Table:
+def state_table(seen: ResourceFigures) -> Table:
     return {
         "state": seen.state.at(seen.at).value,
         "reason": seen.state.reason,
         "actor": seen.state.actor,
-        "until": _moment(seen.state.until),
+        "until": moment_or_none(seen.state.until),
     }
 
 
@@ -105,7 +107,7 @@ def _next(head: NextFigures | None) -> Table | None:
         "id": head.id,
         "type": head.type,
         "enqueued": head.enqueued.isoformat(),
-        "due": _moment(head.due),
+        "due": moment_or_none(head.due),
         "failed": head.failed,
         "crashes": head.crashes,
         "error": head.error or None,
@@ -118,14 +120,14 @@ def _request(seen: ResourceFigures) -> Table | None:
         return None
     return {
         "priority": request.priority.name.lower(),
-        "due": _moment(request.due),
+        "due": moment_or_none(request.due),
         "hold": request.hold.value if request.hold else None,
         "ahead": request.ahead if request.due is None else None,
         "waited_seconds": seconds_since(request.since, seen.at) if request.due is None else None,
     }
 
 
-def _token(token: TokenFigures, now: datetime) -> Table:
+def token_table(token: TokenFigures, now: datetime) -> Table:
     return {
         "slot": token.slot,
         "owner": token.owner,
@@ -160,5 +162,5 @@ def seconds_since(then: datetime | None, now: datetime) -> float | None:
     return None if then is None else round((now - then).total_seconds(), 3)
 
 
-def _moment(value: datetime | None) -> str | None:
+def moment_or_none(value: datetime | None) -> str | None:
     return None if value is None or value >= END_OF_TIME else value.isoformat()

@@ -31,6 +31,7 @@ class Watch:
             self._slots.busy.clear()
             await self._slots.busy.wait()
         self._look_at_handlers(keeper)
+        await self._look_at_states()
         pressed = await self._look_at_waiting()
         await self._clock.sleep(PRESSED if pressed else self._until_next())
 
@@ -52,6 +53,18 @@ class Watch:
                 if call.in_thread:
                     self._calls.let_go()
                 self._slots.let_go(cycle, keeper)
+
+    async def _look_at_states(self) -> None:
+        """Cancel the handlers of resources that a person has stopped at once."""
+        for cycle in self._slots:
+            call = cycle.call
+            if call is None or call.stopped or call.timed_out:
+                continue
+            if self._engine.changed(cycle.begun):
+                await cycle.reload()
+            stopped = not cycle.begun.active and cycle.begun.stop_now
+            if stopped and cycle.call is call:
+                call.stop()
 
     async def _look_at_waiting(self) -> bool:
         """Ask for room where plans have bought more than the first slot; True: look again soon."""

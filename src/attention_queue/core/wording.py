@@ -39,3 +39,10 @@ def times(count: int) -> str:
 
 def plural(count: int, word: str) -> str:
     return word if count == 1 else f"{word}s"
+
+
+def plain(text: str) -> str:
+    """What cannot be shown is escaped, so that no message says anything to a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text)

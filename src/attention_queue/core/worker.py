@@ -19,6 +19,7 @@ from attention_queue.contract.events import (
 )
 from attention_queue.core.call import Calls
 from attention_queue.core.cycle import TAKE, Cycle
+from attention_queue.core.operations import Operations
 from attention_queue.core.reconciler import Reconciler
 from attention_queue.core.service import Service
 from attention_queue.core.slots import Slots
@@ -53,7 +54,6 @@ class AttentionWorker:
         if slots < 1:
             raise ContractError(f"worker: slots: want at least 1, got {slots}")
         self.owner = f"{owner or 'worker'}-{new_id()}"  # unique to this start
-        self.slots = slots
         self._engine, self._clock, self._bus = engine, clock, bus
         self._services: Mapping[str, Service] = {s.group.name: s for s in services}
         self._groups = tuple(self._services)
@@ -63,10 +63,14 @@ class AttentionWorker:
         self._watch = Watch(
             self._slots, self._calls, engine=engine, clock=clock, groups=self._groups
         )
-        self._failures = 0
-        self._draining = False
+        self._failures, self._draining = 0, False
         self._resting: asyncio.Task[None] | None = None
+        self._operations = Operations(engine, clock, bus, owner=self.owner)
         self._reconciler = Reconciler(engine, clock, bus, owner=self.owner, every=sweep_every)
+
+    @property
+    def slots(self) -> int:
+        return self._slots.count
 
     @property
     def busy(self) -> int:
@@ -106,6 +110,7 @@ class AttentionWorker:
                 beside = [
                     tasks.create_task(self._keep_watch(keeper)),
                     tasks.create_task(self._reconciler.run()),
+                    tasks.create_task(self._operations.run()),
                 ]
                 self._bus.emit(WorkerStarted(self.owner, self.slots))
                 try:

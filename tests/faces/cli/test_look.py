@@ -112,6 +112,21 @@ def test_a_long_list_is_read_page_by_page(cli: Cli, given: Setup, busy: list[str
     assert '"us/store-2"' in second.out.splitlines()[-1]
 
 
+def test_a_list_is_narrowed_by_the_age_of_the_oldest_message(cli: Cli, given: Setup) -> None:
+    given(three_shops, ago=timedelta(minutes=10))
+
+    async def later(queue: AttentionQueue) -> None:
+        await queue.publish("us/new", "stock.updated", {})
+
+    given(later)
+
+    old = cli("ls", "oldest:>5m", "-o", "json").data
+    older = cli("ls", "oldest:>1h", "-o", "json").data
+
+    assert [row["resource"] for row in old] == ["eu-1/store-1", "eu-2/store-1", "us/store-2"]
+    assert older == []
+
+
 def test_a_filter_that_means_nothing_is_a_usage_error(cli: Cli, given: Setup) -> None:
     given(three_shops)
 

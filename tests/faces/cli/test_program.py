@@ -8,6 +8,14 @@ from faces.cli.conftest import Cli
 
 COMMANDS = (
     ("worker",), ("publish",), ("status",), ("ls",), ("show",), ("explain",), ("doctor",),
+    ("top",), ("watch",), ("peek",), ("attention",), ("audit",), ("reconcile",),
+    ("pause",), ("resume",), ("maintenance",), ("disable",), ("nudge",), ("boost",),
+    ("discard",), ("retire",),
+    ("dlq",), ("dlq", "ls"), ("dlq", "show"), ("dlq", "redrive"), ("dlq", "discard"),
+    ("dlq", "export"), ("plan",), ("plan", "ls"), ("plan", "show"), ("plan", "set"),
+    ("plan", "apply"), ("plan", "use"), ("override",), ("override", "ls"), ("override", "add"),
+    ("override", "rm"), ("op",), ("op", "ls"), ("op", "show"), ("op", "cancel"),
+    ("token",), ("token", "ls"), ("token", "release"),
     ("config",), ("config", "show"), ("db",), ("db", "migrate"), ("db", "status"), ("db", "sql"),
 )  # fmt: skip
 

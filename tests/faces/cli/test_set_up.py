@@ -120,9 +120,10 @@ def test_settings_are_shown_with_where_they_come_from(
         ("slots", "attn.toml:1"),
         ("processes", "default"),
         ("grace", "ATTN_GRACE"),
+        ("actor", "USER"),
         ("groups.marketplace.plans.pro", "attn.toml:2"),
     ]
-    assert rows[4]["value"]["max_consumers"] == 3
+    assert rows[5]["value"]["max_consumers"] == 3
     assert "attn.toml:1" not in cli("config", "show").out
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from attention_queue.contract import Hold
-from attention_queue.engines.sqlite import claim, settle
+from attention_queue.engines.sqlite import claim, expiry, settle
 from attention_queue.engines.sqlite.claim import Claim
 from attention_queue.engines.sqlite.directory import Record
 from attention_queue.engines.sqlite.engine import SqliteEngine
@@ -15,7 +15,7 @@ from attention_queue.ports import Begun, Declined, Want
 from simulation.scenario import Profile
 from simulation.world import Mutant
 
-_grant, _block, _valid, _take = Claim._grant, Claim._block, Claim._valid_tokens, claim.take
+_grant, _block, _valid = Claim._grant, Claim._block, Claim._valid_tokens
 LOST = frozenset({"work_without_request", "token_without_request"})
 
 
@@ -66,13 +66,13 @@ def _forgets(tx: Transaction, record: Record, loan: list[Range]) -> list[object]
 
 
 def _takes_suspects_along(
-    tx: Transaction, rid: int, limit: int, others: Sequence[Range]
-) -> list[Row]:
+    tx: Transaction, rid: int, limit: int, others: Sequence[Range], born_after_ms: int
+) -> tuple[list[Row], list[Row]]:
     rows: list[Row] = []
     rows += tx.all("due_messages", rid, tx.now_ms, limit)
     rows += tx.all("ready_messages", rid, -1, 1 << 62, limit)
     lent = [r for r in rows if any(d == r[0] and a <= r[1] <= b for d, a, b in others)]
-    return [row for row in rows if row not in lent][:limit]
+    return [row for row in rows if row not in lent][:limit], []
 
 
 def _on_nobodys_loan(tokens: Iterable[Row]) -> list[Range]:
@@ -157,10 +157,7 @@ CLAIMING = (
     Mutant(
         name="suspects are taken in company (H38)",
         kinds=frozenset({"suspect_in_company", "spin"}),
-        swaps=(
-            (claim, "take", _takes_suspects_along),
-            (settle, "take", _takes_suspects_along),
-        ),
+        swaps=((expiry, "take", _takes_suspects_along),),
         profile=SUSPECTS,
     ),
     Mutant(

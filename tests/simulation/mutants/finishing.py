@@ -9,17 +9,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from attention_queue.contract import Hold
-from attention_queue.engines.sqlite import settle
+from attention_queue.engines.sqlite import finish
 from attention_queue.engines.sqlite.engine import SqliteEngine
+from attention_queue.engines.sqlite.finish import Finishing
 from attention_queue.engines.sqlite.loans import free_message, loan_of
-from attention_queue.engines.sqlite.settle import Finishing, Settling, handle_of
+from attention_queue.engines.sqlite.settle import Settling, handle_of
 from attention_queue.engines.sqlite.transaction import Row, Transaction
 from attention_queue.errors import TokenLost
 from attention_queue.ports import Begun, Ending, Left, Settled
 from simulation.scenario import Profile
 from simulation.world import Mutant
 
-_look, _rearm, _free = Finishing.look, Finishing._rearm, settle.free_message
+_look, _rearm, _free = Finishing.look, Finishing._rearm, finish.free_message
 LOST = frozenset({"work_without_request", "token_without_request"})
 
 
@@ -192,6 +193,6 @@ FINISHING = (
     Mutant(
         name="finish forgets delayed work",
         kinds=LOST,
-        swaps=((settle, "free_message", _sees_only_what_is_ready),),
+        swaps=((finish, "free_message", _sees_only_what_is_ready),),
     ),
 )

@@ -86,6 +86,9 @@ def test_the_stored_form_is_stable() -> None:
         "retry": {"attempts": 3, "first": 0.25, "factor": 2.0, "cap": 300.0},
         "lease": 30.0,
         "max_crashes": 3,
+        "max_backlog": 1_000_000_000,
+        "ttl": 3_153_600_000.0,
+        "expired": "dead_letter",
     }
 
 
@@ -184,7 +187,7 @@ def test_an_unknown_key_is_a_fault_with_its_path_and_a_suggestion() -> None:
 
 def test_a_key_like_no_other_is_answered_with_the_list() -> None:
     with pytest.raises(
-        InvalidConfig, match=r"plans\.pro\.zzz: unknown; there are handler_timeout,"
+        InvalidConfig, match=r"plans\.pro\.zzz: unknown; there are expired, handler_timeout,"
     ):
         plan_from_table("pro", {"zzz": 5})
 

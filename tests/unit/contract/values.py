@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from attention_queue.contract import (
     AttentionRequest,
     Backoff,
+    Expired,
     Order,
     Override,
     Plan,
@@ -69,6 +70,9 @@ _field_values: dict[str, st.SearchStrategy[object]] = {
     "retry": backoffs(),
     "lease": durations,
     "max_crashes": st.integers(1, 1000),
+    "max_backlog": st.integers(1, 2**63 - 1),
+    "ttl": durations,
+    "expired": st.sampled_from(Expired),
 }
 assert _field_values.keys() == POLICY_FIELDS
 

@@ -14,10 +14,17 @@ from attention_queue.errors import ContractError
 
 
 def test_each_word_narrows_the_list() -> None:
-    wanted = read_filter(["plan:pro", "state:paused", "tenant:eu-*", "backlog:>1000", "store-8*"])
+    words = ["plan:pro", "state:paused", "tenant:eu-*", "backlog:>1000", "store-8*"]
+    wanted = read_filter([*words, "oldest:>5m", "error:TimeoutError"])
 
     assert wanted == ResourceFilter(
-        tenant="eu-*", id="store-8*", plan="pro", state=State.PAUSED, more_than=1000
+        tenant="eu-*",
+        id="store-8*",
+        plan="pro",
+        state=State.PAUSED,
+        more_than=1000,
+        older_than=timedelta(minutes=5),
+        error="TimeoutError",
     )
 
 
@@ -33,6 +40,8 @@ def test_no_word_shows_all() -> None:
         ("state:sleepy", "want one of active, paused"),
         ("backlog:1000", "want backlog:>1000"),
         ("backlog:>many", "want backlog:>1000"),
+        ("oldest:5m", "want oldest:>5m"),
+        ("oldest:>soon", "want seconds, or a text such as 30s"),
         ("backlog:>²", "want backlog:>1000"),
     ],
 )

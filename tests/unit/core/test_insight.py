@@ -17,7 +17,8 @@ from attention_queue.contract.figures import (
     ResourceFigures,
     TokenFigures,
 )
-from attention_queue.core.insight import Health, Word, explain, status
+from attention_queue.core.health import Health, status
+from attention_queue.core.insight import Word, explain
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

@@ -15,7 +15,7 @@ Key = tuple[int, int]
 
 
 def row(key: Key) -> tuple[object, ...]:
-    return (*key, f"id-{key}", "order", 0, 0, 0, None, None, None, b"{}")
+    return (*key, f"id-{key}", "order", 0, 0, 0, None, None, None, b"{}", None, 0)
 
 
 def covered(ranges: list[tuple[int, int, int]], keys: list[Key]) -> list[Key]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
 
-from attention_queue.clock import from_ms
+from attention_queue.clock import MS, from_ms
 from attention_queue.contract import Delivery, Hold, Priority, State, Token
 from attention_queue.contract.events import (
     CycleStarted,
@@ -19,19 +18,18 @@ from attention_queue.contract.events import (
 )
 from attention_queue.engines.sqlite import limits
 from attention_queue.engines.sqlite.directory import Directory, Record
+from attention_queue.engines.sqlite.expiry import leave, take_living
 from attention_queue.engines.sqlite.loans import (
     Range,
     free_message,
     lend,
     loan_of,
     read_ranges,
-    take,
     write_ranges,
 )
 from attention_queue.engines.sqlite.transaction import Row, Transaction
 from attention_queue.ports import Begun, Declined, Want
 
-MS = timedelta(milliseconds=1)
 _LOOKED_AT = 64  # requests examined in one transaction, at most: others want to commit too
 
 
@@ -141,7 +139,7 @@ class Claim:
         if not allowed:
             return self._block(tx, record, Hold.RATE, until)
         others = loan_of(tokens)
-        rows = take(tx, record.rid, allowed, others)
+        rows = take_living(tx, record, allowed, others, self.events)
         if not rows:
             self._waste(tx, record, tokens, others)
             return None
@@ -213,6 +211,7 @@ class Claim:
     def _discard(self, tx: Transaction, record: Record) -> Declined:
         until = record.state_until_ms
         tx.run("park", until, until, Hold.STATE.value, record.rid)
+        tx.books.count(record.gid, f"requests_discarded_{record.state.value}")
         self.events.append(RequestDiscarded(record.group, record.resource, record.state))
         return Declined(record.group, record.resource, record.state, from_ms(until))
 
@@ -220,6 +219,7 @@ class Claim:
         until_ms = max(until_ms, tx.now_ms + 1)
         tx.run("park", until_ms, until_ms, why.value, record.rid)
         until = from_ms(until_ms)
+        tx.books.count(record.gid, f"requests_blocked_{why.value}")
         self.events.append(RequestBlocked(record.group, record.resource, why, until))
         return Declined(record.group, record.resource, why, until)
 
@@ -232,7 +232,10 @@ class Claim:
         if moments:
             tx.run("wait_until", max(min(moments), tx.now_ms + 1), record.rid)
         else:
+            request = tx.first("request", record.rid)
+            tx.books.arrived(record.rid, request[4] if request else 0)
             tx.run("drop_request", record.rid)
+        tx.books.count(record.gid, "requests_wasted")
         self.events.append(RequestWasted(record.group, record.resource))
 
     def _valid_tokens(self, tx: Transaction, record: Record) -> list[Row]:
@@ -267,7 +270,9 @@ def rescue(tx: Transaction, record: Record, loan: list[Range]) -> list[Event]:
     if charged:
         due, seq, _, crashes = rows[0]
         tx.run("charge", record.rid, due, seq)
-        if crashes + 1 >= record.policy.max_crashes:
+        deadly = crashes + 1 >= record.policy.max_crashes
+        tx.books.settled(record.gid, record.rid, done=0, failed=int(not deadly), dead=int(deadly))
+        if deadly:
             events.append(bury_poison(tx, record, due, seq))
     else:
         for r in loan:
@@ -281,5 +286,5 @@ def bury_poison(tx: Transaction, record: Record, due: int, seq: int) -> DeadLett
     row = tx.first("bury", *values)
     assert row is not None
     tx.run("done", record.rid, due, seq, seq)
-    tx.run("count_out", 1, record.rid)
+    leave(tx, record, 1)
     return DeadLettered(record.group, record.resource, row[0], row[1], "poison", row[2])

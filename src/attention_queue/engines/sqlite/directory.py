@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 
 from attention_queue.clock import FOREVER_MS, from_ms, to_ms
 from attention_queue.contract import (
-    Hold,
-    Override,
     Plan,
     Policy,
     Resource,
@@ -21,14 +18,12 @@ from attention_queue.contract import (
 )
 from attention_queue.contract.codec import (
     overrides_from_json,
-    overrides_to_json,
     policy_from_json,
     policy_to_json,
 )
-from attention_queue.contract.events import Event, PlanChanged, StateChanged
-from attention_queue.engines.sqlite.transaction import Row, Transaction
-from attention_queue.errors import ContractError, UnknownPlan, UnknownResource
-from attention_queue.ports import Change, Group, Nudge, Register, SetPlan, SetState
+from attention_queue.engines.sqlite.transaction import Transaction
+from attention_queue.errors import ContractError, UnknownPlan
+from attention_queue.ports import Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +33,7 @@ class StoredGroup:
     default_plan: str
     register_unknown: bool
     refuse_in_maintenance: bool
+    max_tenant_backlog: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +50,7 @@ class Record:
     state: State
     state_until_ms: int
     backlog: int
+    stop_now: bool
 
 
 class Directory:
@@ -71,26 +68,29 @@ class Directory:
             group.default_plan,
             group.register_unknown,
             group.refuse_in_maintenance,
+            group.max_tenant_backlog,
         )
         if group.default_plan not in (names := tuple(plan.name for plan in group.plans)):
             raise UnknownPlan(group.name, group.default_plan, names)
         if not tx.first("group_stored", *settings):
             tx.run("store_group", *settings)
+            tx.run("forget_loads", self.group(tx, group.name).gid)
         gid = self.group(tx, group.name).gid
         for plan in group.plans:
             declared = policy_to_json(plan.policy)
             row = tx.first("plan", gid, plan.name)
             if row is None or row[2] != declared:
                 lane = int(plan.policy.priority)
-                tx.run("store_plan", gid, plan.name, declared, declared, lane)
-                self._plan_changed(tx, gid, plan.name, lane)
+                cap = plan.policy.max_backlog
+                tx.run("store_plan", gid, plan.name, declared, declared, lane, cap)
+                plan_changed(tx, gid, plan.name, lane)
                 tx.directory_changed = True
 
     def group(self, tx: Transaction, name: str) -> StoredGroup:
         row = tx.first("group", name)
         if row is None:
             raise ContractError(f"no group {name!r}: open it before publishing or serving")
-        return StoredGroup(row[0], name, row[1], bool(row[2]), bool(row[3]))
+        return StoredGroup(row[0], name, row[1], bool(row[2]), bool(row[3]), row[4])
 
     def policy(self, tx: Transaction, gid: int, plan: str, version: int) -> Policy:
         cached = self._policies.get((gid, plan))
@@ -105,7 +105,7 @@ class Directory:
     def record(self, tx: Transaction, rid: int, gid: int, group: str) -> Record:
         row = tx.first("record", rid)
         assert row is not None
-        tenant, id, plan, version, overrides, routing, state, until_ms, backlog = row
+        tenant, id, plan, version, overrides, routing, state, until_ms, stop_now, backlog = row
         policy = self.policy(tx, gid, plan, version)
         if overrides:
             with suppress(ContractError):  # they no longer fit the plan: one resource's trouble
@@ -122,96 +122,15 @@ class Directory:
             state=state_at(state, until_ms, tx.now_ms),
             state_until_ms=until_ms or FOREVER_MS,
             backlog=backlog,
+            stop_now=bool(stop_now),
         )
 
-    def change(self, tx: Transaction, change: Change, actor: str) -> list[Event]:
-        """Make one change and ask for attention if it makes work ready: one transaction."""
-        tx.directory_changed = True
-        match change:
-            case SetState():
-                return self._set_state(tx, change, actor)
-            case Register():
-                return self._register(tx, change)
-            case SetPlan():
-                return self._set_plan(tx, change)
-            case Nudge():
-                gid = self.group(tx, change.group).gid
-                ask_now(tx, self._find(tx, gid, change.group, change.resource)[0], gid)
-                return []
 
-    def _set_state(self, tx: Transaction, change: SetState, actor: str) -> list[Event]:
-        gid = self.group(tx, change.group).gid
-        rid = self._find(tx, gid, change.group, change.resource)[0]
-        store_state(tx, rid, replace(change.state, actor=change.state.actor or actor))
-        request = tx.first("request", rid)
-        # One that is held by the old state is looked at again: the new one may end sooner.
-        if change.state.state is State.ACTIVE or (request and request[2] == Hold.STATE.value):
-            ask_now(tx, rid, gid)
-        return [
-            StateChanged(
-                change.group, change.resource, change.state.state, change.state.reason, actor
-            )
-        ]
-
-    def _register(self, tx: Transaction, change: Register) -> list[Event]:
-        group = self.group(tx, change.group)
-        if change.plan is not None:
-            self._check_plan(tx, group, change.plan)
-        routing = encode_map(change.routing) if change.routing is not None else None
-        overrides = overrides_to_json(change.overrides) if change.overrides is not None else None
-        row = tx.first("find", group.gid, change.resource.tenant, change.resource.id)
-        plan = change.plan or (row[1] if row else group.default_plan)
-        self._check_overrides(tx, group.gid, plan, change.overrides or ())
-        if row is None:
-            names = (change.resource.tenant, change.resource.id)
-            tx.first("register", group.gid, *names, plan, routing, overrides)
-            return [PlanChanged(change.group, plan, change.resource)]
-        rid = row[0]
-        tx.run("move", change.plan, routing, overrides, rid)
-        self._limits_changed(tx, rid)
-        return [PlanChanged(change.group, plan, change.resource)]
-
-    def _set_plan(self, tx: Transaction, change: SetPlan) -> list[Event]:
-        group = self.group(tx, change.group)
-        name, policy = change.plan.name, change.plan.policy
-        text, lane = policy_to_json(policy), int(policy.priority)
-        if not tx.run("set_plan", text, lane, group.gid, name):
-            tx.run("store_plan", group.gid, name, text, text, lane)
-        self._plan_changed(tx, group.gid, name, lane)
-        return [PlanChanged(change.group, name)]
-
-    def _plan_changed(self, tx: Transaction, gid: int, plan: str, lane: int) -> None:
-        tx.run("replan", lane, gid, plan)
-        for (rid,) in tx.all("limit_raised", gid, plan):
-            make_ready(tx, rid)
-
-    def _limits_changed(self, tx: Transaction, rid: int) -> None:
-        request, lane = tx.first("request", rid), tx.first("lane_of", rid)
-        if request and lane:
-            if request[2] in ("busy", "rate"):
-                make_ready(tx, rid)
-            tx.run("relane", lane[0], rid)
-
-    def _check_plan(self, tx: Transaction, group: StoredGroup, plan: str) -> None:
-        names = tuple(name for (name,) in tx.all("plan_names", group.gid))
-        if plan not in names:
-            raise UnknownPlan(group.name, plan, names)
-
-    def _check_overrides(
-        self, tx: Transaction, gid: int, plan: str, overrides: Sequence[Override]
-    ) -> None:
-        """They have to go together at each moment at which one of them begins or ends."""
-        now, row = from_ms(tx.now_ms), tx.first("plan", gid, plan)
-        assert row is not None
-        ends = {m for o in overrides for m in (o.since, o.until) if m is not None and m > now}
-        for moment in (now, *ends):
-            effective(Plan(plan, policy_from_json(row[1])), overrides, moment)
-
-    def _find(self, tx: Transaction, gid: int, group: str, resource: Resource) -> Row:
-        row = tx.first("find", gid, resource.tenant, resource.id)
-        if row is None:
-            raise UnknownResource(group, resource)
-        return row
+def plan_changed(tx: Transaction, gid: int, plan: str, lane: int) -> None:
+    """Requests that wait take the plan's lane; those that its limits held are looked at again."""
+    tx.run("replan", lane, gid, plan)
+    for (rid,) in tx.all("limit_raised", gid, plan):
+        make_ready(tx, rid)
 
 
 def state_at(state: str, until_ms: int | None, now_ms: int) -> State:

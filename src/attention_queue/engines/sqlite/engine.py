@@ -7,17 +7,26 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
-from attention_queue.clock import Clock
+from attention_queue.clock import MS, Clock
 from attention_queue.contract import Delivery, Resource, State, WorkMessage
 from attention_queue.contract.bus import Bus
-from attention_queue.contract.events import Event, Published, TokensRenewed, TokenWasLost
-from attention_queue.engines.sqlite import sweep
-from attention_queue.engines.sqlite.claim import MS, Claim, Lanes
+from attention_queue.contract.events import (
+    Event,
+    OperationStarted,
+    Published,
+    TokensRenewed,
+    TokenWasLost,
+)
+from attention_queue.contract.operation import Operation, OperationFigures
+from attention_queue.engines.sqlite import operations, steps, sweep
+from attention_queue.engines.sqlite.changes import Changing
+from attention_queue.engines.sqlite.claim import Claim, Lanes
 from attention_queue.engines.sqlite.database import MEMORY, connect, mapped, reader
 from attention_queue.engines.sqlite.directory import Directory
+from attention_queue.engines.sqlite.finish import Finishing
 from attention_queue.engines.sqlite.keeper import LoopKeeper, ThreadKeeper, renewal
 from attention_queue.engines.sqlite.publish import Publishing
-from attention_queue.engines.sqlite.settle import Finishing, Settling, handle_of
+from attention_queue.engines.sqlite.settle import Settling, handle_of
 from attention_queue.engines.sqlite.transaction import Transaction
 from attention_queue.engines.sqlite.turn import Turn
 from attention_queue.engines.sqlite.writer import Group as Commits
@@ -169,12 +178,11 @@ class SqliteEngine:
         )
         handle.record, handle.directory = record, version
         begun.policy, begun.plan, begun.routing = record.policy, record.plan, record.routing
+        begun.active, begun.stop_now = record.state is State.ACTIVE, record.stop_now
         return record.state
 
     async def change(self, change: Change, *, actor: str) -> None:
-        events = await self.writer.run(
-            lambda tx: self.directory.change(tx, change, actor), wakes=True
-        )
+        events = await self.writer.run(Changing(self.directory, change, actor), wakes=True)
         self._emit(events)
 
     async def lead(self, task: str, owner: str, lease: timedelta) -> bool:
@@ -182,6 +190,24 @@ class SqliteEngine:
 
     async def sweep(self, after: int, limit: int) -> Swept:
         return await self.writer.run(lambda tx: sweep.sweep(tx, after, limit), wakes=True)
+
+    async def start(self, operation: Operation, *, actor: str) -> int:
+        number = await self.writer.run(
+            lambda tx: operations.start(tx, self.directory, operation, actor)
+        )
+        kind, reason = operation.kind.value, operation.reason
+        self.bus.emit(OperationStarted(operation.group, number, kind, actor, reason))
+        return number
+
+    async def step(self, number: int | None, limit: int) -> OperationFigures | None:
+        stepped = await self.writer.run(lambda tx: steps.step(tx, number, limit), wakes=True)
+        if stepped is None:
+            return None
+        self._emit(stepped.events)
+        return stepped.figures
+
+    async def cancel(self, number: int, *, actor: str) -> OperationFigures:
+        return await self.writer.run(lambda tx: operations.cancel(tx, number, actor))
 
     def keeper(self) -> Keeper:
         if self.path == MEMORY:

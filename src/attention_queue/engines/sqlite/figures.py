@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import apsw
 import msgspec
@@ -28,10 +28,13 @@ from attention_queue.contract.figures import (
 from attention_queue.engines.sqlite import census
 from attention_queue.engines.sqlite.directory import state_at
 from attention_queue.engines.sqlite.loans import read_ranges
-from attention_queue.engines.sqlite.transaction import Row
+from attention_queue.engines.sqlite.transaction import Row, Transaction
 from attention_queue.errors import InvalidResource
 
-STATEMENTS = sql.load("attention_queue.engines.sqlite", "insight.sql")
+STATEMENTS = {
+    **sql.load("attention_queue.engines.sqlite", "insight.sql"),
+    **sql.load("attention_queue.engines.sqlite", "letters.sql"),
+}
 _MAX_FOUND = 20
 
 
@@ -52,6 +55,10 @@ class Look:
 
     def all_where(self, name: str, values: dict[str, object]) -> list[Row]:
         return self._db.execute(STATEMENTS[name], values).fetchall()
+
+    def transaction(self) -> Transaction:
+        """The same moment, for what is written for a transaction and only reads."""
+        return Transaction(self._db, self.now_ms)
 
 
 def overview(look: Look) -> Overview:
@@ -76,7 +83,7 @@ def resource(look: Look, group: str, name: Resource) -> ResourceFigures | None:
     row = look.first("resource", group, name.tenant, name.id)
     if row is None:
         return None
-    rid, gid, type, plan, policy, overrides, routing, *_ = row
+    rid, gid, type, plan, policy, overrides, routing = row[:7]
     now = from_ms(look.now_ms)
     changes = overrides_from_json(overrides) if overrides else ()
     routes = msgspec.json.decode(routing, type=dict[str, str]) if routing else {}
@@ -85,13 +92,14 @@ def resource(look: Look, group: str, name: Resource) -> ResourceFigures | None:
         group=group,
         type=type,
         resource=name,
+        version=row[18],
         plan=plan,
         policy=effective(Plan(plan, policy_from_json(policy)), changes, now),
         overrides=changes,
         routing=routes,
-        state=ResourceState(State(row[7]), row[8], row[9], _moment(row[10])),
+        state=ResourceState(State(row[7]), row[8], row[9], moment_of(row[10])),
         request=_request(look, gid, row),
-        tokens=tuple(_token(look, rid, *each) for each in look.all("tokens_of", rid)),
+        tokens=tuple(token_of(look, rid, *each) for each in look.all("tokens_of", rid)),
         backlog=row[17] if row[17] is not None else _count(look, "unasked", rid),
         oldest=_oldest(look, rid),
         next=_next(look, rid),
@@ -104,7 +112,7 @@ def resource(look: Look, group: str, name: Resource) -> ResourceFigures | None:
 def page(
     look: Look, group: str, wanted: ResourceFilter, after: Resource | None, limit: int
 ) -> Sequence[ResourceRow]:
-    busy = wanted.busy or wanted.more_than >= 0
+    busy = wanted.busy or wanted.more_than >= 0 or wanted.older_than is not None
     values: dict[str, object] = {
         "group": group,
         "tenant": after.tenant if after else "",
@@ -112,13 +120,18 @@ def page(
         "tenants": _pattern(wanted.tenant),
         "ids": _pattern(wanted.id),
         "plan": wanted.plan,
+        "error": wanted.error,
         "state": wanted.state.value if wanted.state else None,
         "now": look.now_ms,
         "limit": limit,
     }
     if busy:
+        age = wanted.older_than
         values["more_than"] = wanted.more_than
-    return [_row(look, row) for row in look.all_where("listed_busy" if busy else "listed", values)]
+        values["before"] = None if age is None else look.now_ms - age // timedelta(milliseconds=1)
+    return [
+        row_of(look, row) for row in look.all_where("listed_busy" if busy else "listed", values)
+    ]
 
 
 def unattended(look: Look) -> int:
@@ -151,13 +164,13 @@ def _group(look: Look, gid: int, name: str, type: str, default_plan: str) -> Gro
         parked={row[1] or "": row[2] for row in lines if not row[0]},
         tokens=tokens[0],
         ended_tokens=tokens[1],
-        waiting_since=_moment(min((row[4] for row in ready), default=None)),
+        waiting_since=moment_of(min((row[4] for row in ready), default=None)),
         dead=_count(look, "dead_of_group", gid),
     )
 
 
 def _request(look: Look, gid: int, row: Row) -> RequestFigures | None:
-    lane, due_ms, place, since_ms, hold_ms, hold_why, _backlog = row[11:]
+    lane, due_ms, place, since_ms, hold_ms, hold_why, _backlog = row[11:18]
     if lane is None:
         return None
     in_line = due_ms <= look.now_ms
@@ -171,7 +184,7 @@ def _request(look: Look, gid: int, row: Row) -> RequestFigures | None:
     )
 
 
-def _token(
+def token_of(
     look: Look, rid: int, slot: int, owner: str, fence: int, until_ms: int, loan: str
 ) -> TokenFigures:
     """A range on loan spans the numbers of other resources, so its messages are counted."""
@@ -198,7 +211,7 @@ def _next(look: Look, rid: int) -> NextFigures | None:
         failed=failed,
         crashes=crashes,
         error=_last_error(history),
-        unknown_since=_moment(unknown_ms),
+        unknown_since=moment_of(unknown_ms),
     )
 
 
@@ -219,10 +232,10 @@ def _stop(look: Look, gid: int, routing: dict[str, str]) -> str:
 def _line(look: Look) -> LineFigures:
     tokens, since_ms, due_ms = look.first("attended", look.now_ms) or (0, None, None)
     longest = min((ms for ms in (since_ms, due_ms) if ms is not None), default=None)
-    return LineFigures(tokens=tokens, waiting_since=_moment(longest))
+    return LineFigures(tokens=tokens, waiting_since=moment_of(longest))
 
 
-def _row(look: Look, row: Row) -> ResourceRow:
+def row_of(look: Look, row: Row) -> ResourceRow:
     rid, tenant, id, plan, state, until_ms, due_ms, hold_ms, hold_why, backlog = row
     return ResourceRow(
         resource=Resource(tenant, id),
@@ -243,7 +256,7 @@ def _hold(look: Look, hold_ms: int | None, why: str | None) -> Hold | None:
 
 def _oldest(look: Look, rid: int) -> datetime | None:
     row = look.first("oldest", rid)
-    return _moment(row[0]) if row else None
+    return moment_of(row[0]) if row else None
 
 
 def _count(look: Look, name: str, key: int) -> int:
@@ -251,7 +264,7 @@ def _count(look: Look, name: str, key: int) -> int:
     return int(row[0]) if row else 0
 
 
-def _moment(ms: int | None) -> datetime | None:
+def moment_of(ms: int | None) -> datetime | None:
     return None if ms is None else from_ms(ms)
 
 

@@ -15,7 +15,24 @@ from attention_queue.contract.figures import (
     ResourceFilter,
     ResourceRow,
 )
-from attention_queue.engines.sqlite import figures
+from attention_queue.contract.operation import (
+    AuditEntry,
+    DeadGroup,
+    DeadLetter,
+    Kind,
+    OperationFigures,
+    Selection,
+)
+from attention_queue.contract.views import (
+    BusyRow,
+    GroupBy,
+    HeldToken,
+    Line,
+    PlanUse,
+    Scanned,
+    Waiting,
+)
+from attention_queue.engines.sqlite import figures, letters, lines
 from attention_queue.engines.sqlite.census import census
 from attention_queue.engines.sqlite.database import LATEST, mapped, reader, schema_version
 from attention_queue.engines.sqlite.figures import Look
@@ -61,6 +78,51 @@ class SqliteInsight:
 
     async def census(self) -> Census:
         return await self._look(lambda look: census(look.counted, look.now_ms))
+
+    async def busiest(self, group: str, limit: int) -> Sequence[BusyRow]:
+        return await self._look(lambda look: lines.busiest(look, group, limit))
+
+    async def peek(self, group: str, resource: Resource, limit: int) -> Sequence[Waiting]:
+        return await self._look(lambda look: lines.peek(look, group, resource, limit))
+
+    async def line(self, group: str, first: int) -> Line:
+        return await self._look(lambda look: lines.line(look, group, first))
+
+    async def tokens(self, group: str) -> Sequence[HeldToken]:
+        return await self._look(lambda look: lines.tokens(look, group))
+
+    async def plans(self, group: str) -> Sequence[PlanUse]:
+        return await self._look(lambda look: lines.plans(look, group))
+
+    async def dead_letters(
+        self, group: str, of: Selection, *, before: int | None, limit: int
+    ) -> Sequence[DeadLetter]:
+        return await self._look(lambda look: letters.dead_letters(look, group, of, before, limit))
+
+    async def dead_letter(self, number: int) -> tuple[str, DeadLetter] | None:
+        return await self._look(lambda look: letters.dead_letter(look, number))
+
+    async def dead_groups(self, group: str, of: Selection, by: GroupBy) -> Sequence[DeadGroup]:
+        return await self._look(lambda look: letters.dead_groups(look, group, of, by))
+
+    async def extent(self, group: str, kind: Kind, of: Selection) -> int:
+        return await self._look(lambda look: letters.extent(look, group, kind, of))
+
+    async def operations(
+        self, group: str, *, before: int | None, limit: int
+    ) -> Sequence[OperationFigures]:
+        return await self._look(lambda look: letters.started(look, group, before, limit))
+
+    async def operation(self, number: int) -> OperationFigures | None:
+        return await self._look(lambda look: letters.operation(look, number))
+
+    async def audit(
+        self, group: str, resource: Resource | None, *, before: int | None, limit: int
+    ) -> Sequence[AuditEntry]:
+        return await self._look(lambda look: letters.audit(look, group, resource, before, limit))
+
+    async def scan(self, after: int, limit: int) -> Scanned:
+        return await self._look(lambda look: letters.scan(look, after, limit))
 
     async def close(self) -> None:
         async with self._turn:

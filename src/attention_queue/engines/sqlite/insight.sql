@@ -46,7 +46,7 @@ WHERE r.id = ?1 ORDER BY g.name, r.tenant LIMIT 20
 -- By the unique (gid, tenant, id) and two primary keys.
 SELECT r.rid, g.gid, g.type, r.plan, p.policy, r.overrides, r.routing,
        r.state, r.state_reason, r.state_actor, r.state_until_ms,
-       a.lane, a.due_ms, a.place, a.since_ms, a.hold_ms, a.hold_why, a.backlog
+       a.lane, a.due_ms, a.place, a.since_ms, a.hold_ms, a.hold_why, a.backlog, r.version
 FROM grp g
 JOIN resource r ON r.gid = g.gid AND r.tenant = ?2 AND r.id = ?3
 JOIN plan p ON p.gid = g.gid AND p.name = r.plan
@@ -108,6 +108,7 @@ WHERE g.name = :group
   AND (:tenants IS NULL OR r.tenant GLOB :tenants)
   AND (:ids IS NULL OR r.id GLOB :ids)
   AND (:plan IS NULL OR r.plan = :plan)
+  AND (:error IS NULL OR EXISTS (SELECT 1 FROM dead d WHERE d.rid = r.rid AND d.error = :error))
   AND (:state IS NULL OR iif(r.state_until_ms <= :now, 'active', r.state) = :state)
 ORDER BY r.tenant, r.id LIMIT :limit
 
@@ -119,11 +120,19 @@ FROM grp g
 CROSS JOIN attention a
 JOIN resource r ON r.rid = a.rid AND r.gid = g.gid
 WHERE g.name = :group AND a.backlog > :more_than
+  AND (:before IS NULL OR :before >= (
+      SELECT min(enqueued_ms) FROM (
+          SELECT * FROM (SELECT enqueued_ms FROM message m WHERE m.rid = a.rid AND m.due_ms = 0
+                         ORDER BY m.seq LIMIT 1)
+          UNION ALL
+          SELECT * FROM (SELECT enqueued_ms FROM message m WHERE m.rid = a.rid AND m.due_ms > 0
+                         ORDER BY m.due_ms, m.seq LIMIT 100))))
   AND a.rid > coalesce((SELECT x.rid FROM resource x
                         WHERE x.gid = g.gid AND x.tenant = :tenant AND x.id = :id), 0)
   AND (:tenants IS NULL OR r.tenant GLOB :tenants)
   AND (:ids IS NULL OR r.id GLOB :ids)
   AND (:plan IS NULL OR r.plan = :plan)
+  AND (:error IS NULL OR EXISTS (SELECT 1 FROM dead d WHERE d.rid = r.rid AND d.error = :error))
   AND (:state IS NULL OR iif(r.state_until_ms <= :now, 'active', r.state) = :state)
 ORDER BY a.rid LIMIT :limit
 

@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Protocol
 
-from attention_queue.clock import Clock
-from attention_queue.engines.sqlite.claim import MS
+from attention_queue.clock import MS, Clock
 from attention_queue.engines.sqlite.settle import handle_of
 from attention_queue.engines.sqlite.transaction import Transaction
 from attention_queue.engines.sqlite.writer import Writer

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 
+from attention_queue.clock import MS
 from attention_queue.contract import Rate
 from attention_queue.engines.sqlite.directory import Record, make_ready
 from attention_queue.engines.sqlite.transaction import Transaction
-
-_MS = timedelta(milliseconds=1)
 
 
 def buckets(record: Record) -> dict[str, Rate]:
@@ -76,7 +74,7 @@ def stopped(tx: Transaction, record: Record) -> tuple[int, str | None]:
 
 def begin_probe(tx: Transaction, record: Record, scope: str) -> None:
     """One resource tries; the others wait for it, or for its lease to end."""
-    tx.run("probe_scope", tx.now_ms + record.policy.lease // _MS, record.gid, scope)
+    tx.run("probe_scope", tx.now_ms + record.policy.lease // MS, record.gid, scope)
 
 
 def stop_scope(tx: Transaction, record: Record, scope: str, until_ms: int, reason: str) -> None:

@@ -31,22 +31,29 @@ def read_ranges(text: str) -> list[Range]:
     return _ranges.decode(text)
 
 
-def take(tx: Transaction, rid: int, limit: int, others: Sequence[Range]) -> list[Row]:
-    """Up to ``limit`` rows that are due and on nobody else's loan; empty only when there are none.
+def take(
+    tx: Transaction, rid: int, limit: int, others: Sequence[Range], born_after_ms: int
+) -> tuple[list[Row], list[Row]]:
+    """Up to ``limit`` rows that are due and on nobody else's loan, and the expired ones on the way.
 
     First those that were delayed and have fallen due, then the others by seq. A suspect comes
     alone: it is settled before anything else is taken.
     """
     taken: list[Row] = []
+    expired: list[Row] = []
     size = 0
     for row in _due(tx, rid, limit, others):
+        late = row[4] < born_after_ms or (row[11] is not None and row[11] <= tx.now_ms)
+        if late and not row[12]:  # what somebody has redriven is wanted, late as it is
+            expired.append(row)
+            continue
         if row[6]:  # suspect
-            return taken or [row]
+            return taken or [row], expired
         taken.append(row)
         size += len(row[10])
         if len(taken) == limit or size > MAX_BYTES:
             break
-    return taken
+    return taken, expired
 
 
 def _due(tx: Transaction, rid: int, limit: int, others: Sequence[Range]) -> Iterable[Row]:
@@ -87,7 +94,7 @@ def _between(others: Sequence[Range], due: int, after: int, before: int) -> bool
 
 def _delivery(row: Row, resource: Resource, number: int) -> Delivery:
     due, seq, id, type, enqueued_ms, failed, suspect, unknown_ms, content_type = row[:9]
-    headers, payload = row[9:]
+    headers, payload, _expires_ms, redriven = row[9:]
     return Delivery(
         message=WorkMessage(
             id=id,
@@ -102,6 +109,7 @@ def _delivery(row: Row, resource: Resource, number: int) -> Delivery:
         receipt=(due, seq, number),
         suspect=bool(suspect),
         unknown_since_ms=unknown_ms,
+        redriven=redriven,
     )
 
 

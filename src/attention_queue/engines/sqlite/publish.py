@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from attention_queue.clock import from_ms, to_ms
 from attention_queue.contract import Resource, State, WorkMessage
+from attention_queue.contract.codec import overrides_from_json
+from attention_queue.contract.policy import UNBOUNDED
 from attention_queue.engines.sqlite.directory import Directory, StoredGroup, encode_map, state_at
 from attention_queue.engines.sqlite.transaction import Row, Transaction
-from attention_queue.errors import ResourceRetired, ResourceUnderMaintenance, UnknownResource
+from attention_queue.errors import (
+    BacklogFull,
+    ContractError,
+    ResourceRetired,
+    ResourceUnderMaintenance,
+    UnknownResource,
+)
 from attention_queue.ports import Put
 
 
@@ -22,11 +31,14 @@ class Publishing:
     messages: Sequence[WorkMessage]
 
     def __call__(self, tx: Transaction) -> Put:
-        return Publishing.together(tx, [self])[0]
+        (put,) = Publishing.together(tx, [self])
+        if isinstance(put, ContractError):
+            raise put
+        return put
 
     @staticmethod
-    def together(tx: Transaction, puts: Sequence[Publishing]) -> list[Put]:
-        """Refuse all, or store all and make sure that each resource has a request early enough.
+    def together(tx: Transaction, puts: Sequence[Publishing]) -> list[Put | ContractError]:
+        """Refuse a put whole, or store it whole with a request early enough for each resource.
 
         The look at the request and the insert are one transaction under SQLite's one write lock: no
         worker can drop the request between the two. Sixty-four callers with a message each cost
@@ -45,7 +57,9 @@ class _Place:
     """A resource that takes work: its request as it stands, and what the new work asks of it."""
 
     gid: int
+    tenant: str
     request: Row  # a row of place_of
+    wanted: int = 0  # messages of this batch, duplicates included
     due: int = 0  # when the earliest new message falls due; 0: now
     lane: int = 0
     new: int = 0
@@ -61,22 +75,71 @@ class _Batch:
         self._places: dict[tuple[int, Resource], _Place] = {}
         self._messages: list[WorkMessage] = []
         self._owners: list[_Place] = []  # of the messages
-        self._sizes: list[int] = []  # of the puts
+        # Of the puts: gid, messages, why it is refused.
+        self._sizes: list[tuple[int, int, ContractError | None]] = []
+        self._loads: Counter[tuple[int, str]] = Counter()  # of tenants that have a limit
 
     def add(self, put: Publishing) -> None:
+        """Take the put in, or note why it is refused: all of it, before anything is written."""
         group = self._groups.get(put.group)
         if group is None:
             group = self._groups[put.group] = put.directory.group(self._tx, put.group)
-        for message in put.messages:
-            key = group.gid, message.resource
-            place = self._places.get(key)
-            if place is None:
-                row = _place(self._tx, group, message.resource)
-                row = row or _register(self._tx, group, message.resource)
-                place = self._places[key] = _Place(group.gid, row)
-            self._owners.append(place)
+        wanted = Counter(message.resource for message in put.messages)
+        try:
+            rows = self._admit(group, wanted)
+        except ContractError as refusal:
+            self._sizes.append((group.gid, 0, refusal))
+            return
+        for resource, count in wanted.items():
+            self._place(group, resource, rows.get(resource)).wanted += count
+        places = self._places
+        self._owners.extend(places[group.gid, message.resource] for message in put.messages)
         self._messages.extend(put.messages)
-        self._sizes.append(len(put.messages))
+        self._sizes.append((group.gid, len(put.messages), None))
+
+    def _admit(self, group: StoredGroup, wanted: Counter[Resource]) -> dict[Resource, Row]:
+        """The rows of those that are registered.
+
+        Raises what forbids the put; nothing is written yet, and no place counts it yet.
+        """
+        rows: dict[Resource, Row] = {}
+        tenants: Counter[str] = Counter()
+        for resource, count in wanted.items():
+            place = self._places.get((group.gid, resource))
+            row = place.request if place else _place(self._tx, group, resource)
+            if row is not None:
+                rows[resource] = row
+            limit = _max_backlog(self._tx, group, row)
+            waiting = (row[8] if row else 0) + (place.wanted if place else 0)
+            if waiting + count > limit:
+                raise BacklogFull(resource, waiting, limit)
+            tenants[resource.tenant] += count
+        if group.max_tenant_backlog is not None:
+            self._admit_tenants(group, tenants)
+        return rows
+
+    def _admit_tenants(self, group: StoredGroup, tenants: Counter[str]) -> None:
+        limit = group.max_tenant_backlog
+        assert limit is not None
+        for tenant, count in tenants.items():
+            key = group.gid, tenant
+            row = self._tx.first("tenant_load", *key)
+            if row is None:
+                self._tx.run("count_tenant", *key)
+                self._tx.books.recounted(*key)
+                row = self._tx.first("tenant_load", *key)
+            assert row is not None
+            waiting = row[0] + self._tx.books.noted_load(*key) + self._loads[key]
+            if waiting + count > limit:
+                raise BacklogFull(f"tenant {tenant}", waiting, limit)
+        self._loads.update({(group.gid, tenant): count for tenant, count in tenants.items()})
+
+    def _place(self, group: StoredGroup, resource: Resource, row: Row | None) -> _Place:
+        place = self._places.get((group.gid, resource))
+        if place is None:
+            row = row or _register(self._tx, group, resource)
+            place = self._places[group.gid, resource] = _Place(group.gid, resource.tenant, row)
+        return place
 
     def store(self) -> Sequence[bool]:
         """Of each message whether it was new."""
@@ -98,6 +161,7 @@ class _Batch:
         for place, message, new in zip(self._owners, self._messages, stored, strict=True):
             if new:
                 _count(self._tx, place, message)
+                self._tx.books.load(place.gid, place.tenant, 1)
         counted = []
         for place in self._places.values():
             if place.new and not _ask(self._tx, place):
@@ -105,18 +169,31 @@ class _Batch:
         if counted:
             self._tx.run_many("count_in", counted)
 
-    def answers(self, stored: Sequence[bool]) -> list[Put]:
+    def answers(self, stored: Sequence[bool]) -> list[Put | ContractError]:
         """A request that several have asked for is the first one's; the others coalesced."""
-        found, first = [], 0
-        for size in self._sizes:
+        found: list[Put | ContractError] = []
+        first = 0
+        for gid, size, refusal in self._sizes:
+            if refusal is not None:
+                found.append(refusal)
+                continue
             places = set(self._owners[first : first + size])
             new, requests = sum(stored[first : first + size]), 0
             for place in places:
                 requests += place.asked
                 place.asked = False
-            found.append(Put(new, size - new, requests, len(places) - requests))
+            put = Put(new, size - new, requests, len(places) - requests)
+            self._enter(gid, put)
+            found.append(put)
             first += size
         return found
+
+    def _enter(self, gid: int, put: Put) -> None:
+        books = self._tx.books
+        books.count(gid, "messages_published", put.stored)
+        books.count(gid, "messages_duplicate", put.duplicates)
+        books.count(gid, "requests_published", put.requests)
+        books.count(gid, "requests_coalesced", put.coalesced)
 
 
 def _place(tx: Transaction, group: StoredGroup, resource: Resource) -> Row | None:
@@ -135,6 +212,20 @@ def _place(tx: Transaction, group: StoredGroup, resource: Resource) -> Row | Non
             raise ResourceUnderMaintenance(group.name, resource, row[2])
         case _:
             return row
+
+
+def _max_backlog(tx: Transaction, group: StoredGroup, row: Row | None) -> int:
+    """The plan's, unless an override says otherwise now."""
+    if row is None:
+        (of_plan,) = tx.first("max_backlog", group.gid, group.default_plan) or (UNBOUNDED,)
+        return int(of_plan)
+    limit: int = row[9]
+    if row[10]:
+        now = from_ms(tx.now_ms)
+        for override in overrides_from_json(row[10]):
+            if override.holds(now):
+                limit = int(override.changes.get("max_backlog", limit))  # type: ignore[call-overload]
+    return limit
 
 
 def _register(tx: Transaction, group: StoredGroup, resource: Resource) -> Row:
@@ -156,6 +247,7 @@ def _row(tx: Transaction, rid: int, seq: int, message: WorkMessage) -> tuple[obj
         None if message.content_type == "application/json" else message.content_type,
         encode_map(dict(message.headers)) if message.headers else None,
         message.payload,
+        None if message.expires_at is None else to_ms(message.expires_at),
     )
 
 
@@ -183,7 +275,8 @@ def _ask(tx: Transaction, place: _Place) -> bool:
     A request that stands but would fire later is pulled forward, never through a hold: a hold ends
     by itself, by a release or by a person.
     """
-    rid, _, _, _, _, waits_until, hold_until, standing_lane = place.request
+    rid, waits_until = place.request[0], place.request[5]
+    hold_until, standing_lane = place.request[6], place.request[7]
     due = place.due
     if waits_until is None:
         tx.run("ask", rid, place.gid, place.lane, due, tx.next(), tx.now_ms, place.new)

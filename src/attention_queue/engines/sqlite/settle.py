@@ -1,4 +1,4 @@
-"""Settling and finishing: outcomes under the fence, then release, look and ask."""
+"""Settling: what became of messages, written under the fence; and taking the next ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from attention_queue.clock import FOREVER_MS, from_ms
+from attention_queue.clock import MS
 from attention_queue.contract import (
     Delivery,
     Done,
@@ -16,31 +16,28 @@ from attention_queue.contract import (
     Order,
     Reject,
     Retry,
-    State,
     Unknown,
 )
 from attention_queue.contract.events import (
-    CycleFinished,
     DeadLettered,
     Event,
     MessagesSettled,
-    ScopeStopped,
-    StateChanged,
 )
 from attention_queue.engines.sqlite import limits
-from attention_queue.engines.sqlite.claim import MS, Handle, wake_timers
-from attention_queue.engines.sqlite.directory import is_active, make_ready, state_at, store_state
+from attention_queue.engines.sqlite.claim import Handle
+from attention_queue.engines.sqlite.directory import (
+    make_ready,
+)
+from attention_queue.engines.sqlite.expiry import leave, take_living
 from attention_queue.engines.sqlite.loans import (
-    free_message,
     lend,
     loan_of,
     runs,
-    take,
     write_ranges,
 )
 from attention_queue.engines.sqlite.transaction import Row, Transaction
 from attention_queue.errors import TokenLost
-from attention_queue.ports import Begun, Ending, Left, Settled
+from attention_queue.ports import Begun, Settled
 
 _HISTORY = 20  # failures kept with a message, the newest
 _history = msgspec.json.Decoder(list[dict[str, object]])
@@ -75,7 +72,7 @@ class Settling:
         gone = self.record(tx)
         self.lent = handle.lent - len(self.outcomes)
         if gone:
-            tx.run("count_out", gone, rid)
+            leave(tx, handle.record, gone)
         if self.take:
             self._take(tx, handle, rid)
         if self.invite:
@@ -97,8 +94,7 @@ class Settling:
             for each, outcome in self.outcomes:
                 match outcome:
                     case Retry():
-                        self._retry(tx, rid, each, outcome)
-                        retried += 1
+                        retried += self._retry(tx, rid, each, outcome)
                     case Reject():
                         dead += self._bury(tx, rid, each, outcome.reason, outcome.failure)
                     case Unknown():
@@ -115,9 +111,12 @@ class Settling:
                     self.begun.group, self.begun.resource, len(done), retried, dead, deferred
                 )
             )
-        return gone + dead
+        left = gone + dead
+        record = handle_of(self.begun).record
+        tx.books.settled(record.gid, rid, done=gone, failed=retried, dead=dead)
+        return left
 
-    def _retry(self, tx: Transaction, rid: int, each: Delivery, outcome: Retry) -> None:
+    def _retry(self, tx: Transaction, rid: int, each: Delivery, outcome: Retry) -> int:
         due, seq, _ = each.receipt
         strict = self.begun.policy.order is Order.STRICT
         wait_ms = (outcome.after // MS) if outcome.after else 0
@@ -125,7 +124,8 @@ class Settling:
         history = _history.decode(row[0]) if row and row[0] else []
         history.append(_entry(each, outcome.failure, tx.now_ms))
         text = msgspec.json.encode(history[-_HISTORY:]).decode()
-        tx.run("retry", due if strict else tx.now_ms + wait_ms, text, rid, due, seq)
+        due_ms = due if strict else tx.now_ms + wait_ms
+        return tx.run("retry", due_ms, text, rid, due, seq, each.attempt - 1)
 
     def _bury(
         self, tx: Transaction, rid: int, each: Delivery, reason: str, failure: Failure | None
@@ -156,7 +156,7 @@ class Settling:
         assert self.lent == 0, "settle all that is on loan before taking more"
         allowed, self.limited_ms = limits.allowance(tx, handle.record, self.take)
         others = loan_of(_others(tx, rid, token.fence))
-        rows = take(tx, rid, allowed, others) if allowed else []
+        rows = take_living(tx, handle.record, allowed, others, self.events) if allowed else []
         ranges, self.taken = lend(rows, others, token.resource)
         if rows:
             limits.charge(tx, handle.record, len(rows))
@@ -171,118 +171,6 @@ class Settling:
         tokens = len(tx.all("tokens", rid))
         if tokens < policy.max_consumers and request[3] > policy.max_messages * tokens:
             make_ready(tx, rid)
-
-
-@dataclass(slots=True)
-class Finishing:
-    """The end of a cycle, in this order: outcomes, release, look, and the request last."""
-
-    settling: Settling
-    ending: Ending
-    duration: float
-    handled: int
-    left: Left = field(default_factory=lambda: Left(0, False))
-    events: list[Event] = field(default_factory=list)
-
-    def __call__(self, tx: Transaction) -> Finishing:
-        begun = self.settling.begun
-        handle, token = handle_of(begun), begun.token
-        rid = handle.record.rid
-        self.settling.events = []
-        if not tx.run("take_token", rid, token.slot, token.fence):  # a successor took over
-            raise TokenLost(token.resource, token.slot)
-        handle.released = True
-        gone = self.settling.record(tx)
-        self.events = list(self.settling.events)
-        if gone:
-            tx.run("count_out", gone, rid)
-        if returned := handle.lent - len(self.settling.outcomes):
-            limits.charge(tx, handle.record, -returned)
-        self._apply(tx, handle)
-        self.left = self.look(tx)
-        self.events.append(
-            CycleFinished(
-                begun.group,
-                begun.resource,
-                begun.plan,
-                self.ending.end,
-                self.handled,
-                self.duration,
-                self.left.backlog,
-                self.left.republished,
-            )
-        )
-        return self
-
-    def _apply(self, tx: Transaction, handle: Handle) -> None:
-        """What the handler said about the resource and about the outside world."""
-        record, ending = handle.record, self.ending
-        # A state that a person has set meanwhile stands: a handler cannot undo a tombstone.
-        if (state := ending.state) and is_active(tx, record.rid):
-            store_state(tx, record.rid, state)
-            self.events.append(
-                StateChanged(record.group, record.resource, state.state, state.reason, state.actor)
-            )
-        scope = limits.scope_of(ending.scope, record.routing) if ending.scope else None
-        if scope is not None and ending.not_before is not None:
-            until_ms = tx.now_ms + ending.not_before // MS
-            limits.stop_scope(tx, record, scope, until_ms, ending.reason)
-            self.events.append(ScopeStopped(record.group, scope, ending.reason, from_ms(until_ms)))
-        elif handle.probes and (handle.succeeded or self.settling.any_done):
-            limits.probe_succeeded(tx, record, handle.probes)
-
-    def look(self, tx: Transaction) -> Left:
-        """After the release: whoever our token turned away had put its work in before it.
-
-        The request is re-armed for the earliest moment at which there may be something to do, and
-        dropped only when there is neither work nor another token.
-        """
-        record = handle_of(self.settling.begun).record
-        rid = record.rid
-        tokens = tx.all("tokens", rid)
-        request, state = tx.first("request", rid), tx.first("state", rid)
-        assert state is not None
-        due = free_message(tx, rid, loan_of(tokens))
-        ends = min((row[2] for row in tokens), default=None)
-        if request is None:
-            if due is None and ends is None:
-                return Left(0, False)
-            count = tx.first("count_work", rid)
-            assert count is not None
-            lane = int(record.policy.priority)
-            tx.run("ask", rid, record.gid, lane, 0, tx.next(), tx.now_ms, count[0])
-            request = (0, None, None, count[0])
-        if due is None and ends is None:
-            tx.run("drop_request", rid)
-            return Left(0, False)
-        self._rearm(tx, rid, request, state, due=due, ends=ends)
-        return Left(request[3], True)
-
-    def _rearm(
-        self,
-        tx: Transaction,
-        rid: int,
-        request: Row,
-        state: Row,
-        *,
-        due: int | None,
-        ends: int | None,
-    ) -> None:
-        ending, now = self.ending, tx.now_ms
-        if state_at(state[0], state[1], now) is not State.ACTIVE:
-            until = state[1] or FOREVER_MS
-            tx.run("park", until, until, Hold.STATE.value, rid)
-        elif ending.not_before is not None and ending.hold is not None:
-            until = now + max(ending.not_before // MS, 1)
-            tx.run("park", until, until, ending.hold.value, rid)
-        elif request[2] in (Hold.RATE.value, Hold.STOP.value, Hold.HEAD.value) and request[1] > now:
-            return  # another slot's hold stands
-        elif due is not None and due <= now:
-            wake_timers(tx)  # those whose moment came during this slice are in front of it
-            lane = int(self.settling.begun.policy.priority)
-            tx.run("to_tail", tx.next(), now, lane, rid)
-        else:
-            tx.run("wait_until", min(moment for moment in (due, ends) if moment is not None), rid)
 
 
 def _others(tx: Transaction, rid: int, fence: int) -> Iterable[Row]:

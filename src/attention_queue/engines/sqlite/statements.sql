@@ -16,22 +16,25 @@ UPDATE counter SET value = value + 1 WHERE name = 'directory'
 
 -- name: group
 -- By the unique name.
-SELECT gid, default_plan, register_unknown, refuse_in_maintenance FROM grp WHERE name = ?
+SELECT gid, default_plan, register_unknown, refuse_in_maintenance, max_tenant_backlog
+FROM grp WHERE name = ?
 
 -- name: group_stored
 -- A group's settings are the last that an application declared.
 SELECT gid FROM grp
 WHERE name = ? AND type = ? AND default_plan = ? AND register_unknown = ?
-  AND refuse_in_maintenance = ?
+  AND refuse_in_maintenance = ? AND max_tenant_backlog IS ?
 
 -- name: store_group
 -- The last declaration counts. By the unique name.
-INSERT INTO grp (name, type, default_plan, register_unknown, refuse_in_maintenance)
-VALUES (?, ?, ?, ?, ?)
+INSERT INTO grp (name, type, default_plan, register_unknown, refuse_in_maintenance,
+                 max_tenant_backlog)
+VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (name) DO UPDATE
 SET type = excluded.type, default_plan = excluded.default_plan,
     register_unknown = excluded.register_unknown,
-    refuse_in_maintenance = excluded.refuse_in_maintenance
+    refuse_in_maintenance = excluded.refuse_in_maintenance,
+    max_tenant_backlog = excluded.max_tenant_backlog
 
 -- name: plan
 -- By primary key.
@@ -44,20 +47,22 @@ SELECT name FROM plan WHERE gid = ? ORDER BY name
 -- name: store_plan
 -- ``declared`` is kept beside what is in force, so that a deploy that declares the same plan again
 -- does not undo what a person has set since.
-INSERT INTO plan (gid, name, version, declared, policy, priority) VALUES (?, ?, 1, ?, ?, ?)
+INSERT INTO plan (gid, name, version, declared, policy, priority, max_backlog)
+VALUES (?, ?, 1, ?, ?, ?, ?)
 ON CONFLICT (gid, name) DO UPDATE
 SET version = version + 1, declared = excluded.declared, policy = excluded.policy,
-    priority = excluded.priority
+    priority = excluded.priority, max_backlog = excluded.max_backlog
 
 -- name: set_plan
 -- In force from the next message boundary; ``declared`` stays. By primary key.
-UPDATE plan SET version = version + 1, policy = ?, priority = ? WHERE gid = ? AND name = ?
+UPDATE plan SET version = version + 1, policy = ?, priority = ?, max_backlog = ?
+WHERE gid = ? AND name = ?
 
 -- name: place_of
 -- Where a publish puts its work: the resource, whether it may take any, the request that stands.
 -- By the unique (gid, tenant, id) and two primary keys.
 SELECT r.rid, r.state, r.state_reason, r.state_until_ms, p.priority,
-       a.due_ms, a.hold_ms, a.lane
+       a.due_ms, a.hold_ms, a.lane, coalesce(a.backlog, 0), p.max_backlog, r.overrides
 FROM resource r
 JOIN plan p ON p.gid = r.gid AND p.name = r.plan
 LEFT JOIN attention a ON a.rid = r.rid
@@ -71,17 +76,23 @@ RETURNING rid
 -- name: move
 -- NULL leaves what is there.
 UPDATE resource SET plan = coalesce(?, plan), routing = coalesce(?, routing),
-                    overrides = coalesce(?, overrides)
+                    overrides = coalesce(?, overrides), version = version + 1
 WHERE rid = ?
 
 -- name: find
 -- By the unique (gid, tenant, id).
-SELECT rid, plan FROM resource WHERE gid = ? AND tenant = ? AND id = ?
+SELECT rid, plan, version, state, state_until_ms FROM resource
+WHERE gid = ? AND tenant = ? AND id = ?
+
+-- name: max_backlog
+-- Of a plan, for a resource that is not there yet. By primary key.
+SELECT max_backlog FROM plan WHERE gid = ? AND name = ?
 
 -- name: put_message
 -- A second put of the same id changes nothing while the first is kept: unique (rid, id).
-INSERT INTO message (rid, due_ms, seq, id, type, enqueued_ms, content_type, headers, payload)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO message (rid, due_ms, seq, id, type, enqueued_ms, content_type, headers, payload,
+                     expires_ms)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (rid, id) DO NOTHING
 
 -- name: is_stored
@@ -90,17 +101,19 @@ SELECT 1 FROM message WHERE rid = ? AND due_ms = ? AND seq = ?
 
 -- name: ask
 -- No row: the first request of the resource.
-INSERT INTO attention (rid, gid, lane, due_ms, place, since_ms, backlog) VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT INTO attention (rid, gid, lane, due_ms, place, since_ms, backlog, arrived)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)
 
 -- name: count_in
 -- A request stands and is early enough: nothing but the backlog changes.
-UPDATE attention SET backlog = backlog + ? WHERE rid = ?
+UPDATE attention SET backlog = backlog + ?1, arrived = arrived + ?1 WHERE rid = ?2
 
 -- name: pull_forward
 -- A request stands but would fire too late. A hold is never pulled through: see place_of.
-UPDATE attention SET due_ms = ?, place = ?, since_ms = ?, lane = min(lane, ?), backlog = backlog + ?,
+UPDATE attention SET due_ms = ?1, place = ?2, since_ms = ?3, lane = min(lane, ?4),
+                     backlog = backlog + ?5, arrived = arrived + ?5,
                      hold_ms = NULL, hold_why = NULL
-WHERE rid = ?
+WHERE rid = ?6
 
 -- name: wake_timers
 -- Requests whose time has come take their place at the tail. Rides attention_timer.
@@ -118,7 +131,7 @@ SELECT min(due_ms) FROM attention WHERE due_ms > 0
 -- name: record
 -- All that a claim has to know, read in the claim's own transaction: never from a cache.
 SELECT r.tenant, r.id, r.plan, p.version, r.overrides, r.routing,
-       r.state, r.state_until_ms, coalesce(a.backlog, 0)
+       r.state, r.state_until_ms, r.stop_now, coalesce(a.backlog, 0)
 FROM resource r
 JOIN plan p ON p.gid = r.gid AND p.name = r.plan
 LEFT JOIN attention a ON a.rid = r.rid
@@ -167,7 +180,7 @@ DELETE FROM attention WHERE rid = ?
 
 -- name: request
 -- What the resource's request waits for, and why. By primary key.
-SELECT due_ms, hold_ms, hold_why, backlog FROM attention WHERE rid = ?
+SELECT due_ms, hold_ms, hold_why, backlog, arrived FROM attention WHERE rid = ?
 
 -- name: count_out
 -- Messages that left the queue, done or dead. By primary key.
@@ -176,13 +189,13 @@ UPDATE attention SET backlog = max(backlog - ?, 0) WHERE rid = ?
 -- name: due_messages
 -- Delayed and retried messages whose time has come, by primary key.
 SELECT due_ms, seq, id, type, enqueued_ms, failed, suspect, unknown_ms, content_type, headers,
-       payload
+       payload, expires_ms, redriven
 FROM message WHERE rid = ? AND due_ms > 0 AND due_ms <= ? ORDER BY due_ms, seq LIMIT ?
 
 -- name: ready_messages
 -- The others, between two loans of other tokens, by primary key.
 SELECT due_ms, seq, id, type, enqueued_ms, failed, suspect, unknown_ms, content_type, headers,
-       payload
+       payload, expires_ms, redriven
 FROM message WHERE rid = ? AND due_ms = 0 AND seq > ? AND seq < ? ORDER BY seq LIMIT ?
 
 -- name: next_due
@@ -195,9 +208,9 @@ ORDER BY due_ms, seq LIMIT 1
 DELETE FROM message WHERE rid = ? AND due_ms = ? AND seq BETWEEN ? AND ?
 
 -- name: retry
--- The failed attempt is counted here and nowhere else.
+-- The failed attempt is counted here and nowhere else, and once: who repeats it finds it counted.
 UPDATE message SET due_ms = ?, failed = failed + 1, suspect = 0, unknown_ms = NULL, history = ?
-WHERE rid = ? AND due_ms = ? AND seq = ?
+WHERE rid = ? AND due_ms = ? AND seq = ? AND failed = ?
 
 -- name: defer
 -- Nobody here handles its type; no attempt, and a suspect stays one: it was not put to the test.
@@ -211,8 +224,9 @@ SELECT history, failed FROM message WHERE rid = ? AND due_ms = ? AND seq = ?
 -- name: bury
 -- The message leaves the queue in the same transaction: it is in exactly one of the two places.
 INSERT INTO dead (rid, id, type, enqueued_ms, died_ms, attempts, reason, error, error_text, trace,
-                  content_type, headers, history, payload)
-SELECT rid, id, type, enqueued_ms, ?, failed + ?, ?, ?, ?, ?, content_type, headers, history, payload
+                  content_type, headers, history, payload, redriven)
+SELECT rid, id, type, enqueued_ms, ?, failed + ?, ?, ?, ?, ?, content_type, headers, history, payload,
+       redriven
 FROM message WHERE rid = ? AND due_ms = ? AND seq = ?
 RETURNING id, type, attempts
 
@@ -230,8 +244,15 @@ UPDATE message SET suspect = 1 WHERE rid = ? AND due_ms = ? AND seq BETWEEN ? AN
 UPDATE message SET failed = failed + 1, crashes = crashes + 1 WHERE rid = ? AND due_ms = ? AND seq = ?
 
 -- name: set_state
+-- A version that only grows tells two actors apart.
 -- Who, why and until when go with it. By primary key.
-UPDATE resource SET state = ?, state_reason = ?, state_actor = ?, state_until_ms = ? WHERE rid = ?
+UPDATE resource SET state = ?, state_reason = ?, state_actor = ?, state_until_ms = ?,
+                    version = version + 1, stop_now = 0
+WHERE rid = ?
+
+-- name: stop_now
+-- The state that was just set cancels the handlers that run. By primary key.
+UPDATE resource SET stop_now = 1 WHERE rid = ?
 
 -- name: state
 -- As it is now: what settles a request never reads it from a cache. By primary key.
@@ -347,3 +368,56 @@ WHERE rid = ?
 -- name: relane
 -- Keeps its place: who has waited longer stays in front. By primary key.
 UPDATE attention SET lane = ? WHERE rid = ?
+
+-- name: add_to_ledger
+-- One write per name and commit, whatever the number of operations.
+INSERT INTO ledger (gid, name, value) VALUES (?, ?, ?)
+ON CONFLICT (gid, name) DO UPDATE SET value = value + excluded.value
+
+-- name: stats
+-- By primary key.
+SELECT at_ms, arrived, done, failed, dead, arrival, service, cycles FROM stats WHERE rid = ?
+
+-- name: write_stats
+-- One write per resource and commit.
+INSERT INTO stats (rid, at_ms, arrived, done, failed, dead, arrival, service, cycles)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (rid) DO UPDATE
+SET at_ms = excluded.at_ms, arrived = excluded.arrived, done = excluded.done,
+    failed = excluded.failed, dead = excluded.dead, arrival = excluded.arrival,
+    service = excluded.service, cycles = excluded.cycles
+
+-- name: close_books
+-- What has arrived is in the books now. By primary key.
+UPDATE attention SET backlog = max(backlog - ?, 0), arrived = 0 WHERE rid = ?
+
+-- name: tenant_load
+-- By primary key; only groups that limit a tenant's backlog have rows.
+SELECT backlog FROM tenant_load WHERE gid = ? AND tenant = ?
+
+-- name: count_tenant
+-- Once per tenant, when its group is given a limit. Rides the unique (gid, tenant, id).
+INSERT INTO tenant_load (gid, tenant, backlog)
+SELECT ?1, ?2, coalesce(sum(a.backlog), 0)
+FROM resource r LEFT JOIN attention a ON a.rid = r.rid WHERE r.gid = ?1 AND r.tenant = ?2
+ON CONFLICT (gid, tenant) DO UPDATE SET backlog = excluded.backlog
+
+-- name: load_tenant
+-- Nothing where nobody limits it.
+UPDATE tenant_load SET backlog = max(backlog + ?, 0) WHERE gid = ? AND tenant = ?
+
+-- name: forget_loads
+-- A limit that comes again counts again.
+DELETE FROM tenant_load WHERE gid = ?
+
+-- name: next_with_request
+-- By primary key: as many rows as resources that have work.
+SELECT rid FROM attention WHERE rid > ? ORDER BY rid LIMIT 1
+
+-- name: count_some
+-- By primary key, and no further than up to a limit.
+SELECT count(*) FROM (SELECT 1 FROM message WHERE rid = ? LIMIT ?)
+
+-- name: set_backlog
+-- What was counted in the same transaction.
+UPDATE attention SET backlog = ? WHERE rid = ?

@@ -8,8 +8,12 @@ from typing import Any
 import apsw
 
 from attention_queue import sql
+from attention_queue.engines.sqlite.books import Books
 
-STATEMENTS = sql.load("attention_queue.engines.sqlite", "statements.sql")
+STATEMENTS = {
+    **sql.load("attention_queue.engines.sqlite", "statements.sql"),
+    **sql.load("attention_queue.engines.sqlite", "operations.sql"),
+}
 Row = tuple[Any, ...]
 
 
@@ -20,15 +24,19 @@ class Transaction:
     counter in the database, read at most once and written at most once per commit.
     """
 
-    __slots__ = ("_db", "_dealt", "_next", "directory_changed", "now_ms", "scopes_stopped")
+    __slots__ = ("_db", "_dealt", "_next", "books", "directory_changed", "now_ms", "scopes_stopped")
 
     def __init__(self, db: apsw.Connection, now_ms: int) -> None:
         self._db = db
         self.now_ms = now_ms
         self._next: int | None = None
         self._dealt = False
+        self.books = Books(self._execute)
         self.directory_changed = False
         self.scopes_stopped: bool | None = None
+
+    def _execute(self, name: str, *values: object) -> apsw.Cursor:
+        return self._db.execute(STATEMENTS[name], values)
 
     def run(self, name: str, *values: object) -> int:
         """Execute a statement that changes rows; returns how many."""
@@ -60,6 +68,7 @@ class Transaction:
 
     def close(self) -> None:
         """Write back what was dealt; the last act before COMMIT."""
+        self.books.close(self.now_ms)
         if self._dealt and self._next is not None:
             self._db.execute(STATEMENTS["save_ticket"], (self._next - 1,))
         if self.directory_changed:
