@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from attention_queue.contract import Done, Retry
 from attention_queue.engines.sqlite.claim import Claim
+from attention_queue.engines.sqlite.finish import Finishing
 from attention_queue.engines.sqlite.publish import Publishing
-from attention_queue.engines.sqlite.settle import Finishing, Settling
+from attention_queue.engines.sqlite.settle import Settling
 from attention_queue.ports import Begun, Settled
 from simulation.database import Memory, Message, Request, Snapshot, TokenRow
 from simulation.ledger import Ledger

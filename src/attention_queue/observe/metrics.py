@@ -42,7 +42,8 @@ _REMEMBERED = 100  # pairs of group and plan of which the cells are looked up on
 class Serving(Protocol):
     """What is asked of the worker at each scrape, because no event says when a slot is free."""
 
-    slots: int
+    @property
+    def slots(self) -> int: ...
 
     @property
     def busy(self) -> int: ...
