@@ -54,35 +54,29 @@ class Finishing:
         handle.released = True
         gone = self.settling.record(tx)
         self.events = list(self.settling.events)
-        request = tx.first("request", rid)
-        if request and (gone or request[4]):
-            tx.books.arrived(rid, request[4])
-            tx.run("close_books", gone, rid)
-            tx.books.load(handle.record.gid, token.resource.tenant, -gone)
-            request = (*request[:3], max(request[3] - gone, 0), 0)
+        self._close_books(tx, handle.record, gone)
         if returned := handle.lent - len(self.settling.outcomes):
             limits.charge(tx, handle.record, -returned)
         self._apply(tx, handle)
-        self.left = self.look(tx, request)
+        self.left = self.look(tx)
         self._enter(tx, handle.record)
-        self.events.append(
-            CycleFinished(
-                begun.group,
-                begun.resource,
-                begun.plan,
-                self.ending.end,
-                self.handled,
-                self.duration,
-                self.left.backlog,
-                self.left.republished,
-            )
-        )
         return self
 
+    def _close_books(self, tx: Transaction, record: Record, gone: int) -> None:
+        """Count out what has left, and enter what had arrived since the last finish."""
+        request = tx.first("request", record.rid)
+        if request and (gone or request[4]):
+            tx.books.arrived(record.rid, request[4])
+            tx.run("close_books", gone, record.rid)
+            tx.books.load(record.gid, record.resource.tenant, -gone)
+
     def _enter(self, tx: Transaction, record: Record) -> None:
-        took_ms, end = int(self.duration * 1000), self.ending.end.value
-        tx.books.cycle(record.gid, record.rid, tx.now_ms, end, self.handled, took_ms)
+        took_ms, end = int(self.duration * 1000), self.ending.end
+        tx.books.cycle(record.gid, record.rid, tx.now_ms, end.value, self.handled, took_ms)
         tx.books.count(record.gid, "requests_republished", int(self.left.republished))
+        names = (record.group, record.resource, self.settling.begun.plan)
+        left = (self.left.backlog, self.left.republished)
+        self.events.append(CycleFinished(*names, end, self.handled, self.duration, *left))
 
     def _apply(self, tx: Transaction, handle: Handle) -> None:
         """What the handler said about the resource and about the outside world."""
@@ -101,7 +95,7 @@ class Finishing:
         elif handle.probes and (handle.succeeded or self.settling.any_done):
             limits.probe_succeeded(tx, record, handle.probes)
 
-    def look(self, tx: Transaction, request: Row | None) -> Left:
+    def look(self, tx: Transaction) -> Left:
         """After the release: whoever our token turned away had put its work in before it.
 
         The request is re-armed for the earliest moment at which there may be something to do, and
@@ -110,7 +104,7 @@ class Finishing:
         record = handle_of(self.settling.begun).record
         rid = record.rid
         tokens = tx.all("tokens", rid)
-        state = tx.first("state", rid)
+        request, state = tx.first("request", rid), tx.first("state", rid)
         assert state is not None
         due = free_message(tx, rid, loan_of(tokens))
         ends = min((row[2] for row in tokens), default=None)

@@ -87,34 +87,35 @@ class Settling:
         rid = handle_of(self.begun).record.rid
         done = [d.receipt for d, outcome in self.outcomes if isinstance(outcome, Done)]
         whole, self.any_done = len(done) == len(self.outcomes), bool(done)
-        gone = dead = retried = deferred = 0
+        gone = 0
         for run in runs(done) if whole else [(due, seq, seq) for due, seq, _ in done]:
             gone += tx.run("done", rid, *run)
-        if not whole:
-            for each, outcome in self.outcomes:
-                match outcome:
-                    case Retry():
-                        retried += self._retry(tx, rid, each, outcome)
-                    case Reject():
-                        dead += self._bury(tx, rid, each, outcome.reason, outcome.failure)
-                    case Unknown():
-                        if self._too_long_unknown(tx, each, outcome):
-                            dead += self._bury(tx, rid, each, "unknown_type", None)
-                        else:
-                            self._defer(tx, rid, each, outcome)
-                            deferred += 1
-                    case Done():
-                        pass
+        dead, retried, deferred = (0, 0, 0) if whole else self._record_others(tx, rid)
+        names = (self.begun.group, self.begun.resource)
         if self.outcomes:
-            self.events.append(
-                MessagesSettled(
-                    self.begun.group, self.begun.resource, len(done), retried, dead, deferred
-                )
-            )
-        left = gone + dead
-        record = handle_of(self.begun).record
-        tx.books.settled(record.gid, rid, done=gone, failed=retried, dead=dead)
-        return left
+            self.events.append(MessagesSettled(*names, len(done), retried, dead, deferred))
+        gid = handle_of(self.begun).record.gid
+        tx.books.settled(gid, rid, done=gone, failed=retried, dead=dead)
+        return gone + dead
+
+    def _record_others(self, tx: Transaction, rid: int) -> tuple[int, int, int]:
+        """All but the done ones; how many are dead, retried and deferred."""
+        dead = retried = deferred = 0
+        for each, outcome in self.outcomes:
+            match outcome:
+                case Retry():
+                    retried += self._retry(tx, rid, each, outcome)
+                case Reject():
+                    dead += self._bury(tx, rid, each, outcome.reason, outcome.failure)
+                case Unknown():
+                    if self._too_long_unknown(tx, each, outcome):
+                        dead += self._bury(tx, rid, each, "unknown_type", None)
+                    else:
+                        self._defer(tx, rid, each, outcome)
+                        deferred += 1
+                case Done():
+                    pass
+        return dead, retried, deferred
 
     def _retry(self, tx: Transaction, rid: int, each: Delivery, outcome: Retry) -> int:
         due, seq, _ = each.receipt
