@@ -176,7 +176,7 @@ FINISHING = (
     Mutant(name="request settled before the look (H9)", kinds=LOST, engine=SettlesFirst),
     Mutant(
         name="release after the ask",
-        kinds=frozenset({"request_too_late"}),
+        kinds=frozenset({"request_too_late", "sweep_found"}),
         engine=ReleasesLast,
     ),
     Mutant(

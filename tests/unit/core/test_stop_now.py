@@ -237,7 +237,7 @@ async def test_a_stopped_handler_is_told_as_a_stop(
         await attn.advance(LOOK)
 
         assert [event.outcomes for event in of_kind(attn, HandlerEnded)] == [("stop",)]
-        assert attn.dead() == []
+        assert await attn.dead() == []
 
 
 async def test_a_change_that_the_watch_sees_first_leaves_the_words_of_admission_in_force(
