@@ -13,8 +13,11 @@ ENDS = tuple(end.value for end in CycleEnd if end not in (CycleEnd.BUSY, CycleEn
 ASKED = ("publish", "more", "blocked", "sweep")
 NOT_SERVED = tuple(state.value for state in State if state is not State.ACTIVE)
 LIMITS: Mapping[Hold, str] = {Hold.BUSY: "consumers", Hold.RATE: "rate", Hold.STOP: "stop"}
-DEAD = ("attempts_exhausted", "undecodable", "poison", "unknown_type", "rejected")
-REPAIRS = ("ended_token", "work_without_request", "held_though_active", "request_too_late", OTHER)
+DEAD = (
+    "attempts_exhausted", "undecodable", "poison", "unknown_type", "expired", "retired", "rejected",
+)  # fmt: skip
+ASKS = ("ended_token", "work_without_request", "held_though_active", "request_too_late")
+REPAIRS = (*ASKS, "request_without_work", "counter_drift", OTHER)  # of these, ASKS make a request
 LOOPS = ("dispatch", "watch", "sweep", "cycle", "admit", "cycle_scope", "drain", OTHER)
 REQUESTS = ("ready", "begun", "parked")
 CLASSES = ("quiet", "noisy")

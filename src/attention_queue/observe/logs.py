@@ -32,6 +32,8 @@ from attention_queue.contract.events import (
     LoopFailed,
     MessagesSettled,
     MessagesTaken,
+    OperationAdvanced,
+    OperationStarted,
     PlanChanged,
     Published,
     RequestBlocked,
@@ -46,6 +48,7 @@ from attention_queue.contract.events import (
     WorkerStarted,
     WorkerStopped,
 )
+from attention_queue.contract.operation import Progress
 
 DEBUG, INFO, WARNING, ERROR = "debug", "info", "warning", "error"
 LEVELS: tuple[str, ...] = (DEBUG, INFO, WARNING, ERROR)
@@ -57,6 +60,7 @@ LEVEL_OF: Mapping[type[Event], str] = {
     WorkerStopped: INFO,
     StateChanged: INFO,
     PlanChanged: INFO,
+    OperationStarted: INFO,
     TokenWasLost: WARNING,
     HandlerStuck: WARNING,
     DeadLettered: WARNING,
@@ -64,6 +68,7 @@ LEVEL_OF: Mapping[type[Event], str] = {
     ScopeStopped: WARNING,
     LoopFailed: ERROR,
     SweepFinished: DEBUG,  # a warning if it had anything to repair
+    OperationAdvanced: DEBUG,  # its last step: info
     RequestBlocked: DEBUG,
     RequestDiscarded: DEBUG,
     RequestWasted: DEBUG,
@@ -119,9 +124,10 @@ class Logs:
         ends = [
             self._bus.on(kind, self._sink(level))
             for kind, level in LEVEL_OF.items()
-            if LEVELS.index(level) >= self._floor and kind is not SweepFinished
+            if LEVELS.index(level) >= self._floor and kind not in (SweepFinished, OperationAdvanced)
         ]
         ends.append(self._bus.on(SweepFinished, self._swept))
+        ends.append(self._bus.on(OperationAdvanced, self._advanced))
 
         def detach() -> None:
             for end in ends:
@@ -139,7 +145,13 @@ class Logs:
         return sink
 
     def _swept(self, event: SweepFinished) -> None:
-        level = WARNING if event.repairs else LEVEL_OF[SweepFinished]
+        self._write(WARNING if event.repairs else LEVEL_OF[SweepFinished], event)
+
+    def _advanced(self, event: OperationAdvanced) -> None:
+        running = event.progress == Progress.RUNNING.value
+        self._write(LEVEL_OF[OperationAdvanced] if running else INFO, event)
+
+    def _write(self, level: str, event: Event) -> None:
         if LEVELS.index(level) >= self._floor:
             self._sink(level)(event)
 

@@ -19,6 +19,7 @@ from attention_queue.contract.events import (
     LoansRescued,
     LoopFailed,
     MessagesSettled,
+    OperationAdvanced,
     Published,
     RequestBlocked,
     RequestDiscarded,
@@ -28,6 +29,7 @@ from attention_queue.contract.events import (
     WorkerStarted,
     WorkerStopped,
 )
+from attention_queue.contract.operation import Kind
 from attention_queue.observe import labels
 from attention_queue.observe.families import Cell, Counter, Histogram
 from attention_queue.observe.labels import Names
@@ -107,6 +109,9 @@ class Metrics:
             "attn_messages_rescued", "Messages taken back from a holder that died.", group
         )
         self.dead = new("attn_dead_lettered", "New dead letters.", ("group", "reason"))
+        self.redriven = new("attn_redriven", "Dead letters sent back to work.", group)
+        self.deleted = new("attn_messages_discarded", "Messages deleted by a person.", group)
+        self.forgotten = new("attn_dead_letters_discarded", "Dead letters deleted.", group)
         self.cycles = new("attn_cycles", "Cycles that ended.", ("group", "end"))
         self.asked = new("attn_requests_published", "Requests asked for.", ("reason",))
         self.coalesced = new("attn_requests_coalesced", "Requests that were there already.", group)
@@ -116,7 +121,7 @@ class Metrics:
         )
         self.blocked = new("attn_blocked", "Requests parked by a limit.", ("group", "limit"))
         self.lost = new("attn_leases_lost", "Tokens whose lease ended under us.", group)
-        self.repairs = new("attn_sweep_repairs", "Requests mended by the sweep.", ("reason",))
+        self.repairs = new("attn_sweep_repairs", "What reconciliation had to mend.", ("reason",))
         self.failures = new("attn_loop_failures", "Errors in loops of ours.", ("reason",))
         self._counters: Sequence[Counter] = [
             each for each in vars(self).values() if isinstance(each, Counter)
@@ -170,6 +175,7 @@ class Metrics:
             HandlerEnded: self._on_handler_ended,
             MessagesSettled: self._on_settled,
             DeadLettered: self._on_dead,
+            OperationAdvanced: self._on_operation,
             CycleFinished: self._on_cycle,
             TokenWasLost: self._on_lost,
             LoansRescued: self._on_rescued,
@@ -224,6 +230,16 @@ class Metrics:
         reason = labels.one_of(labels.DEAD, event.reason, "rejected")  # a handler's own words
         self.dead.add((*self.names.group(event.group), reason))
 
+    def _on_operation(self, event: OperationAdvanced) -> None:
+        """A retirement has no count of its own: what it takes out are dead letters, ``retired``."""
+        counters = {
+            Kind.REDRIVE.value: self.redriven,
+            Kind.DISCARD.value: self.deleted,
+            Kind.DISCARD_DEAD.value: self.forgotten,
+        }
+        if counter := counters.get(event.kind):
+            counter.add(self.names.group(event.group), event.done)
+
     def _on_cycle(self, event: CycleFinished) -> None:
         group = self.names.group(event.group)
         self.cycles.add((*group, event.end.value))
@@ -253,7 +269,8 @@ class Metrics:
     def _on_sweep(self, event: SweepFinished) -> None:
         for reason, count in event.repairs.items():
             self.repairs.add((labels.one_of(labels.REPAIRS, reason),), count)
-            self.asked.add(("sweep",), count)
+            if reason in labels.ASKS:
+                self.asked.add(("sweep",), count)
 
     def _on_failure(self, event: LoopFailed) -> None:
         self.failures.add((labels.one_of(labels.LOOPS, event.loop),))

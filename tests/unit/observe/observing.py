@@ -44,6 +44,8 @@ ONE_OF_EACH: tuple[e.Event, ...] = (
     e.StateChanged("marketplace", SHOP, State.PAUSED, "holiday", "anna"),
     e.PlanChanged("marketplace", "pro", SHOP),
     e.ScopeStopped("marketplace", "routing.marketplace=amazon", "503", UNTIL),
+    e.OperationStarted("marketplace", 7, "redrive", "anna", "feed mended"),
+    e.OperationAdvanced("marketplace", 7, "redrive", 40, 2, "running"),
     e.SweepFinished({"work_without_request": 2}),
     e.LoopFailed("dispatch", "EngineUnavailable: gone"),
     e.WorkerStarted("worker-1", 16),

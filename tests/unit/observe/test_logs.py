@@ -74,12 +74,22 @@ def test_a_sweep_that_found_nothing_is_no_warning() -> None:
     assert written(e.SweepFinished({}), level="info") == []
 
 
+@pytest.mark.parametrize("progress", ["done", "cancelled"])
+def test_the_last_step_of_an_operation_has_a_line(progress: str) -> None:
+    last = e.OperationAdvanced("marketplace", 7, "redrive", 12, 0, progress)
+    running = e.OperationAdvanced("marketplace", 7, "redrive", 12, 0, "running")
+
+    [line] = written(running, last, level="info")
+
+    assert (line["event"], line["number"], line["progress"]) == ("operation.advanced", 7, progress)
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_nothing_below_the_level_is_written_or_listened_for(level: str) -> None:
     lines = written(*ONE_OF_EACH, level=level)
 
     assert {LEVELS.index(line["level"]) >= LEVELS.index(level) for line in lines} == {True}
-    assert len(lines) == {"debug": 16, "info": 13, "warning": 7, "error": 1}[level]
+    assert len(lines) == {"debug": 18, "info": 14, "warning": 7, "error": 1}[level]
 
 
 async def test_a_real_worker_writes_one_line_per_cycle_and_no_payload(attn: Attn) -> None:

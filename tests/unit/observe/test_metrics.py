@@ -80,6 +80,7 @@ def test_each_event_moves_its_counts_and_no_others(bus: Bus, registry: Collector
         "attn_retries_total{*}": 3,
         "attn_messages_rescued_total{*}": 4,
         "attn_dead_lettered_total{*,reason=poison}": 1,
+        "attn_redriven_total{*}": 40,
         "attn_cycles_total{end=messages,*}": 1,
         "attn_cycles_total{end=token_lost,*}": 1,
         "attn_requests_published_total{reason=publish}": 2,
@@ -98,6 +99,46 @@ def test_each_event_moves_its_counts_and_no_others(bus: Bus, registry: Collector
         "attn_handler_duration_seconds_count{*}": 1,
         "attn_cycle_duration_seconds_count{*}": 1,
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "counted"),
+    [
+        ("redrive", "attn_redriven_total"),
+        ("discard", "attn_messages_discarded_total"),
+        ("discard_dead", "attn_dead_letters_discarded_total"),
+        ("retire", None),
+    ],
+)
+def test_a_step_of_an_operation_is_counted_by_what_it_does(
+    bus: Bus, registry: CollectorRegistry, kind: str, counted: str | None
+) -> None:
+    before = samples(registry)
+
+    bus.emit(e.OperationAdvanced("marketplace", 1, kind, 25, 3, "running"))
+
+    moved = {name: v for name, v in samples(registry).items() if v != before[name]}
+    assert moved == ({f"{counted}{{group=marketplace}}": 25} if counted else {})
+
+
+def test_dead_letters_of_expiry_and_of_retirement_are_told_apart(
+    bus: Bus, registry: CollectorRegistry
+) -> None:
+    for reason in ("expired", "retired", "retired"):
+        bus.emit(e.DeadLettered("marketplace", SHOP, "m", "order", reason, 0))
+
+    seen, group = samples(registry), "group=marketplace"
+    assert seen[f"attn_dead_lettered_total{{{group},reason=expired}}"] == 1
+    assert seen[f"attn_dead_lettered_total{{{group},reason=retired}}"] == 2
+
+
+def test_a_count_that_is_mended_asks_for_nothing(bus: Bus, registry: CollectorRegistry) -> None:
+    bus.emit(e.SweepFinished({"counter_drift": 2, "request_without_work": 1, "ended_token": 1}))
+
+    seen = samples(registry)
+    assert seen["attn_requests_published_total{reason=sweep}"] == 1
+    assert seen["attn_sweep_repairs_total{reason=counter_drift}"] == 2
+    assert seen["attn_sweep_repairs_total{reason=request_without_work}"] == 1
 
 
 def test_latency_is_the_wait_and_the_handlers_time_of_what_was_done(
