@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from attention_queue.cli.output import columns, grid
+from attention_queue.cli.output import brief, columns, grid
 from attention_queue.cli.values import policy_facts, written
 from attention_queue.contract import State
 from attention_queue.contract.codec import override_to_table
 from attention_queue.contract.figures import (
     AHEAD_COUNTED,
+    DEAD_COUNTED,
+    CycleFigures,
     GroupFigures,
     Overview,
     ResourceFigures,
     ResourceRow,
     TokenFigures,
 )
+from attention_queue.contract.operation import AuditEntry
 from attention_queue.core.health import Health, Status
 from attention_queue.core.insight import Verdict, Word
-from attention_queue.core.tables import request_word
-from attention_queue.core.wording import END_OF_TIME, duration, moment, plain, plural
+from attention_queue.core.outlook import forecast
+from attention_queue.core.tables import did, ledger_table, request_word
+from attention_queue.core.wording import END_OF_TIME, duration, messages, moment, plain, plural
 
 NONE = "-"
+_ROWS = 3  # of cycles, of changes and of holders
 _COUNTS = ("Backlog", "Busy", "In line", "Served")
 _GOOD = {Word.SERVING, Word.IDLE, Word.WAITING_TURN}
 _BAD = {Word.UNATTENDED, Word.NO_WORKERS, Word.POISON, Word.CREDENTIALS_ERROR}
 
 
-def overview(seen: Overview, said: Status, *, advice: bool = True) -> RenderableType:
+def overview(seen: Overview, said: Status, *, whole: bool = True) -> RenderableType:
+    """``whole``: with what became of the requests so far, and with what to try."""
     style = "green" if said.health is Health.HEALTHY else "red"
     parts: list[RenderableType] = [headline(said.health.value, style, said.because)]
     if seen.groups:
@@ -41,7 +48,23 @@ def overview(seen: Overview, said: Status, *, advice: bool = True) -> Renderable
         for group in seen.groups:
             table.add_row(*_group_row(group, seen.at))
         parts += ["", table]
-    return Group(*parts, *_advice(said.try_this if advice else ()))
+    if not whole:
+        return Group(*parts)
+    if any(group.ledger for group in seen.groups):
+        parts += ["", _ledger(seen.groups)]
+    return Group(*parts, *_advice(said.try_this))
+
+
+def _ledger(groups: Sequence[GroupFigures]) -> RenderableType:
+    names = ("Published", "Coalesced", "Again", "Wasted", "Discarded", "Blocked")
+    table = columns("Requests so far", *names, right=names)
+    for group in groups:
+        counts = [
+            sum(each.values()) if isinstance(each, dict) else each
+            for each in ledger_table(group).values()
+        ]
+        table.add_row(group.name, *(f"{count:,}" if count else NONE for count in counts))
+    return table
 
 
 def resources(rows: Sequence[ResourceRow], now: datetime) -> RenderableType:
@@ -89,7 +112,7 @@ def verdict(
     style = "green" if said.verdict in _GOOD else "red" if said.verdict in _BAD else "yellow"
     title = Text.assemble((str(seen.resource), "bold"), (f" of {seen.group}", "dim"))
     head = headline(said.verdict.value.replace("_", " "), style, said.because)
-    numbers = grid(_numbers(seen, said.numbers))
+    numbers = grid(_numbers(seen, said, holders=more is None))
     parts = [] if more is None else ["", more]
     return Group(title, head, "", numbers, *parts, *_advice(said.try_this))
 
@@ -152,7 +175,42 @@ def _facts(seen: ResourceFigures) -> Iterator[tuple[str, RenderableType]]:
         yield "next", Text(f"{head.type} {head.id}{due}{failed}")
         if head.error:
             yield "last error", Text(plain(head.error))
-    yield "dead letters", f"{seen.dead:,}"
+    yield "dead letters", _dead(seen)
+    yield from lately(seen)
+
+
+def _dead(seen: ResourceFigures) -> str:
+    more = "+" if seen.dead >= DEAD_COUNTED else ""
+    expired = f", {seen.expired:,} of them expired" if seen.expired else ""
+    return f"{seen.dead:,}{more}{expired}"
+
+
+def lately(seen: ResourceFigures) -> Iterator[tuple[str, RenderableType]]:
+    """How fast it goes, when it will be done, the last cycles and who changed what."""
+    pace = seen.pace
+    if pace is not None:
+        measured = "" if pace.measured is None else f"; a consumer does {pace.measured:,.1f}/s"
+        yield "rates", f"in {pace.arrival:,.1f}/s, out {pace.service:,.1f}/s{measured}"
+    if seen.backlog:
+        yield "forecast", Text(forecast(seen).because)
+    yield from _rows("last cycles", (_cycle(seen, each) for each in pace.cycles) if pace else ())
+    yield from _rows("last changes", (_change(seen, each) for each in seen.changes))
+
+
+def _rows(name: str, lines: Iterable[str]) -> Iterator[tuple[str, RenderableType]]:
+    for n, line in enumerate(islice(lines, _ROWS)):
+        yield name if n == 0 else "", brief(line)
+
+
+def _cycle(seen: ResourceFigures, cycle: CycleFigures) -> str:
+    took = duration(cycle.duration)
+    ago = duration(seen.at - cycle.at)
+    return f"{ago} ago: {messages(cycle.handled)} in {took}, ended by {cycle.end}"
+
+
+def _change(seen: ResourceFigures, entry: AuditEntry) -> str:
+    why = f": {entry.reason}" if entry.reason else ""
+    return f"{duration(seen.at - entry.at)} ago: {did(entry)} by {entry.actor}{why}"
 
 
 def state_text(seen: ResourceFigures) -> Text:
@@ -186,8 +244,9 @@ def _lease(token: TokenFigures, now: datetime) -> str:
 
 
 def _numbers(
-    seen: ResourceFigures, numbers: Mapping[str, object]
+    seen: ResourceFigures, said: Verdict, *, holders: bool
 ) -> Iterator[tuple[str, RenderableType]]:
+    numbers = said.numbers
     yield "state", state_text(seen)
     yield "version", str(seen.version)
     yield "plan", Text(f"{seen.plan}: {numbers['max_consumers']} x {numbers['max_messages']}")
@@ -196,8 +255,20 @@ def _numbers(
     limit = seen.policy.max_consumers
     out = f"{numbers['tokens']} of {limit} {plural(limit, 'token')}"
     yield "in hand", f"{numbers['in_hand']}, with {out} out"
+    if holders:
+        yield from _rows("held by", (_holder(seen, token) for token in seen.tokens))
     yield "request", _request(seen)
-    yield "dead letters", f"{seen.dead:,}"
+    yield "dead letters", _dead(seen)
+    if said.limit:
+        yield "limit", said.limit.value
+    yield from lately(seen)
+
+
+def _holder(seen: ResourceFigures, token: TokenFigures) -> str:
+    return (
+        f"{token.owner}: slot {token.slot}, {messages(token.loaned)}, "
+        f"lease {_lease(token, seen.at)}, fence {token.fence}"
+    )
 
 
 def age(then: datetime | None, now: datetime) -> str:

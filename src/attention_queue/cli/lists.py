@@ -18,6 +18,7 @@ from attention_queue.contract.operation import (
 )
 from attention_queue.contract.views import HeldToken, InLine, Line, Waiting
 from attention_queue.core import entries
+from attention_queue.core.tables import did
 from attention_queue.core.wording import END_OF_TIME, duration, plain, plural
 
 NONE = "-"
@@ -160,25 +161,9 @@ def trail(found: Sequence[AuditEntry]) -> RenderableType:
     for each in found:
         table.add_row(
             str(each.number), f"{each.at:%m-%d %H:%M:%S}", Text(plain(each.actor)),
-            Text(_did(each)), Text(str(each.resource or each.group)), brief(each.reason or NONE),
+            Text(did(each)), Text(str(each.resource or each.group)), brief(each.reason or NONE),
         )  # fmt: skip
     return table
-
-
-def _did(entry: AuditEntry) -> str:
-    detail = entries.audit_table(entry)["detail"]
-    if not isinstance(detail, dict):
-        return entry.verb
-    match entry.verb:
-        case "plan" if detail.get("overrides") is not None:
-            return "overrides"
-        case "state" | "plan":
-            return f"{entry.verb} {detail.get('was')} → {detail.get('is')}"
-        case "set_plan":
-            return f"set plan {detail.get('plan')}"
-        case _:
-            number = detail.get("operation")
-            return entry.verb.replace("_", " ") + (f" (operation {number})" if number else "")
 
 
 def _requests(rows: Sequence[InLine], now: datetime) -> RenderableType:

@@ -92,7 +92,7 @@ async def _top(insight: Insight, group: str | None, height: int) -> RenderableTy
     for name in names if group is None else [group]:
         rows += [(name, row) for row in await insight.busiest(name, room)]
     rows.sort(key=lambda each: each[1].row.backlog, reverse=True)
-    picture = cards.overview(seen, health.status(seen), advice=False)
+    picture = cards.overview(seen, health.status(seen), whole=False)
     if not rows:
         return Group(picture, "", Text("no work is left"))
     return Group(picture, "", _busiest(rows[:room], seen.at, several=len(names) > 1))

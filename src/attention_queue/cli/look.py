@@ -76,7 +76,7 @@ def explain(
     """Why is this resource (not) being served? The verdict, its numbers, what to try."""
     seen = asyncio.run(_resource(url, resource, group))
     verdict = model.explain(seen)
-    data = tables.verdict_table(seen.group, str(seen.resource), verdict)
+    data = tables.verdict_table(seen, verdict)
     print_one(output, data, cards.verdict(seen, verdict))
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
 
+from attention_queue.contract.operation import AuditEntry
 from attention_queue.contract.outcome import Hold
 from attention_queue.contract.policy import Override, Policy, Priority
 from attention_queue.contract.resource import Resource
 from attention_queue.contract.state import ResourceState, State
 
 AHEAD_COUNTED = 10_000  # a place in line further back than this is shown as this
+BACKLOG_COUNTED = 100_000  # the same of messages that no request stands for
+DEAD_COUNTED = 100_000  # dead letters of one resource beyond it are shown as this
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +52,34 @@ class NextFigures:
     crashes: int  # deaths of a process with it alone in hand
     error: str  # of the last failed attempt
     unknown_since: datetime | None  # since when nobody handles its type
+    redriven: int = 0  # times it was a dead letter
+    expires: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleFigures:
+    """One slice that is over."""
+
+    at: datetime  # when it ended
+    end: str  # a `CycleEnd`
+    handled: int  # messages
+    duration: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaceFigures:
+    """How fast a resource goes: messages per second, weighed towards the last minute."""
+
+    arrival: float
+    service: float
+    cycles: tuple[CycleFigures, ...] = ()  # newest first
+
+    @property
+    def measured(self) -> float | None:
+        """Messages per second of one consumer while it is at work, over the cycles kept."""
+        seconds = sum(each.duration.total_seconds() for each in self.cycles)
+        handled = sum(each.handled for each in self.cycles)
+        return handled / seconds if handled and seconds else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +101,10 @@ class ResourceFigures:
     backlog: int  # unfinished messages, those on loan and delayed ones included
     oldest: datetime | None  # when the oldest of them was published
     next: NextFigures | None
-    dead: int
+    dead: int  # `DEAD_COUNTED` at most
+    expired: int = 0  # of its newest 1,000 dead letters
+    pace: PaceFigures | None = None  # None: nothing was ever published for it
+    changes: Sequence[AuditEntry] = ()  # the newest, newest first
     stop: str  # why a scope that it belongs to is stopped, or nothing
     line: LineFigures
 
@@ -121,6 +155,7 @@ class GroupFigures:
     ended_tokens: int  # whose holder is taken to be dead and that nobody has found yet
     waiting_since: datetime | None
     dead: int
+    ledger: Mapping[str, int] = field(default_factory=dict)  # what has happened so far, by name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

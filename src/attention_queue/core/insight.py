@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from enum import Enum
 
 from attention_queue.contract import Hold, Order, State
@@ -15,8 +14,10 @@ from attention_queue.contract.figures import (
     TokenFigures,
 )
 from attention_queue.core.health import LATE, nobody_works
-from attention_queue.core.wording import END_OF_TIME, duration, messages, moment, plural, times
+from attention_queue.core.outlook import Limit, alive, hints, limit_at_work, numbers
+from attention_queue.core.wording import duration, messages, moment, plural, times
 
+_RAISE = "raise rates if the outside service allows more: attn plan show {}"
 _RENEWED_AT_LEAST = 0.5  # of the lease: renewed at a third, so less than this left is overdue
 
 
@@ -39,13 +40,30 @@ class Word(Enum):
     UNKNOWN = "unknown"
 
 
+_LIMITS = {
+    Word.WAITING_TURN: Limit.SLOTS,
+    Word.WAITING_TOKEN: Limit.CONSUMERS,
+    Word.RATE_LIMITED: Limit.RATE,
+    Word.PAUSED: Limit.STATE,
+    Word.MAINTENANCE: Limit.STATE,
+    Word.DISABLED: Limit.STATE,
+    Word.CREDENTIALS_ERROR: Limit.OUTSIDE,
+    Word.NO_WORKERS: Limit.WORKERS,
+    Word.POISON: Limit.HEAD,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``because`` is one sentence for a person; ``try_this`` are things that may be done."""
+    """``because`` is one sentence for a person; ``try_this`` are things that may be done.
+
+    ``limit`` is what keeps it from going faster; None: nothing does.
+    """
 
     verdict: Word
     because: str
     try_this: tuple[str, ...] = ()
+    limit: Limit | None = None
     numbers: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -57,14 +75,20 @@ def explain(seen: ResourceFigures | None) -> Verdict:
             "nobody has published for it or registered it",
             ("check the name: attn ls shows those that there are",),
         )
-    return replace(_verdict(seen), numbers=numbers(seen))
+    said = _verdict(seen)
+    return replace(
+        said,
+        limit=said.limit or _LIMITS.get(said.verdict),
+        try_this=(*said.try_this, *hints(seen, name_of(seen))),
+        numbers=numbers(seen),
+    )
 
 
 def _verdict(seen: ResourceFigures) -> Verdict:
     state = seen.state.at(seen.at)
     if state is not State.ACTIVE:
         return _held_by_state(seen, state)
-    live = [token for token in seen.tokens if token.until > seen.at]
+    live = alive(seen)
     if seen.backlog and seen.request is None and not live:
         return Verdict(
             Word.UNATTENDED,
@@ -99,8 +123,11 @@ def _held_by_state(seen: ResourceFigures, state: State) -> Verdict:
 
 def command(verb: str, seen: ResourceFigures, rest: str = "") -> str:
     """What to type at a shell."""
-    name = shlex.quote(str(seen.resource))
-    return f"attn {verb} {name}{f' {rest}' if rest else ''}"
+    return f"attn {verb} {name_of(seen)}{f' {rest}' if rest else ''}"
+
+
+def name_of(seen: ResourceFigures) -> str:
+    return shlex.quote(str(seen.resource))
 
 
 def _poison(seen: ResourceFigures) -> Verdict:
@@ -132,17 +159,20 @@ def _served(seen: ResourceFigures, live: Sequence[TokenFigures]) -> Verdict:
         )
     loaned = sum(token.loaned for token in live)
     limit = seen.policy.max_consumers
-    advice: tuple[str, ...] = ()
-    if len(live) >= limit and seen.backlog > loaned + seen.policy.max_messages:
-        advice = _more_consumers(seen)
+    held_by = limit_at_work(seen, len(live), loaned)
     return Verdict(
         Word.SERVING,
         f"{len(live)} of {limit} {plural(limit, 'consumer')} at work, {messages(loaned)} in hand",
-        advice,
+        _faster(seen, held_by),
+        held_by,
     )
 
 
-def _more_consumers(seen: ResourceFigures) -> tuple[str, ...]:
+def _faster(seen: ResourceFigures, limit: Limit | None) -> tuple[str, ...]:
+    if limit is Limit.RATE:
+        return (_RAISE.format(seen.plan),)
+    if limit is not Limit.CONSUMERS:
+        return ()
     if seen.policy.order is Order.STRICT:
         return ("its limit is the strict order: one consumer keeps it, and no more may help",)
     more = command("boost", seen, f"--consumers {seen.policy.max_consumers * 2} --for 30m")
@@ -175,7 +205,7 @@ def _waiting(seen: ResourceFigures) -> Verdict:
             return Verdict(
                 Word.RATE_LIMITED,
                 f"its rate is used up; the next message is allowed {wait}",
-                (f"raise rates if the outside service allows more: attn plan show {seen.plan}",),
+                (_RAISE.format(seen.plan),),
             )
         case Hold.STOP:
             return _stopped(seen, wait)
@@ -199,6 +229,7 @@ def _stopped(seen: ResourceFigures, wait: str) -> Verdict:
             "see whether the outside service is up; nothing is lost meanwhile",
             f"if it is: {command('nudge', seen)}",
         ),
+        Limit.OUTSIDE,
     )
 
 
@@ -237,6 +268,7 @@ def _delayed(seen: ResourceFigures, wait: str) -> Verdict:
             Word.BACKING_OFF,
             f"no worker handles messages of type {head.type}; they are offered again {wait}",
             (f"start a worker that has a handler for {head.type}",),
+            Limit.WORKERS,
         )
     if head.failed:
         why = f": {head.error}" if head.error else ""
@@ -245,6 +277,7 @@ def _delayed(seen: ResourceFigures, wait: str) -> Verdict:
             Word.BACKING_OFF,
             f"attempt {head.failed} of {attempts} at {head.type} failed; again {wait}{why}",
             ("look at the error; after the last attempt it goes to the dead letters",),
+            Limit.HEAD,
         )
     return Verdict(Word.IDLE, f"all its work is delayed; the next message is due {wait}")
 
@@ -252,29 +285,3 @@ def _delayed(seen: ResourceFigures, wait: str) -> Verdict:
 def _late(seen: ResourceFigures, why: str) -> Verdict:
     advice = f"{command('nudge', seen)}; attn reconcile does so for all, a worker within a minute"
     return Verdict(Word.UNATTENDED, why, (advice,))
-
-
-def numbers(seen: ResourceFigures) -> dict[str, object]:
-    """The figures behind a verdict; times as seconds, moments as ISO 8601."""
-    live = [token for token in seen.tokens if token.until > seen.at]
-    request = seen.request
-    return {
-        "backlog": seen.backlog,
-        "oldest_seconds": _seconds(seen.at, seen.oldest),
-        "dead_letters": seen.dead,
-        "tokens": len(live),
-        "max_consumers": seen.policy.max_consumers,
-        "max_messages": seen.policy.max_messages,
-        "in_hand": sum(token.loaned for token in live),
-        "ahead": request.ahead if request and request.due is None else None,
-        "waited_seconds": _seconds(seen.at, request.since)
-        if request and request.due is None
-        else None,
-        "next_look": request.due.isoformat()
-        if request and request.due and request.due < END_OF_TIME
-        else None,
-    }
-
-
-def _seconds(now: datetime, then: datetime | None) -> float | None:
-    return None if then is None else round((now - then).total_seconds(), 3)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+
+import msgspec
 
 from attention_queue.contract.codec import Table, override_to_table, policy_to_table
 from attention_queue.contract.figures import (
     Check,
+    CycleFigures,
     GroupFigures,
     NextFigures,
     Overview,
@@ -14,8 +18,10 @@ from attention_queue.contract.figures import (
     ResourceRow,
     TokenFigures,
 )
+from attention_queue.contract.operation import AuditEntry
 from attention_queue.core.health import Status
 from attention_queue.core.insight import Verdict
+from attention_queue.core.outlook import forecast, rates
 from attention_queue.core.wording import END_OF_TIME
 
 
@@ -40,6 +46,7 @@ def group_table(group: GroupFigures, now: datetime) -> Table:
         "tokens": group.tokens,
         "oldest_wait_seconds": seconds_since(group.waiting_since, now),
         "dead_letters": group.dead,
+        "requests": ledger_table(group),
         "plans": [plan.name for plan in group.plans],
     }
 
@@ -68,6 +75,23 @@ def request_word(row: ResourceRow) -> str | None:
     return row.hold.value if row.hold else "parked"
 
 
+def ledger_table(group: GroupFigures) -> Table:
+    """What became of requests since the group was made."""
+    ledger = group.ledger
+    names = ("published", "coalesced", "republished", "wasted")
+    return {
+        **{name: ledger.get(f"requests_{name}", 0) for name in names},
+        "discarded": _by_reason(ledger, "requests_discarded_"),
+        "blocked": _by_reason(ledger, "requests_blocked_"),
+    }
+
+
+def _by_reason(ledger: Mapping[str, int], start: str) -> dict[str, int]:
+    return {
+        name.removeprefix(start): count for name, count in ledger.items() if name.startswith(start)
+    }
+
+
 def resource_table(seen: ResourceFigures) -> Table:
     return {
         "group": seen.group,
@@ -88,7 +112,60 @@ def resource_table(seen: ResourceFigures) -> Table:
         "request": _request(seen),
         "tokens": [token_table(token, seen.at) for token in seen.tokens],
         "next": _next(seen.next),
+        **rates(seen.pace),
+        **_lately(seen),
     }
+
+
+def _lately(seen: ResourceFigures) -> Table:
+    """The forecast, cycles and changes, newest first."""
+    pace, expected = seen.pace, forecast(seen)
+    clear = expected.clear
+    return {
+        "forecast": {
+            "clear_seconds": None if clear is None else round(clear.total_seconds(), 3),
+            "because": expected.because,
+        },
+        "cycles": [_cycle(each) for each in pace.cycles] if pace else [],
+        "changes": [_change(each) for each in seen.changes],
+    }
+
+
+def _cycle(cycle: CycleFigures) -> Table:
+    return {
+        "at": cycle.at.isoformat(),
+        "end": cycle.end,
+        "handled": cycle.handled,
+        "duration_seconds": cycle.duration.total_seconds(),
+    }
+
+
+def _change(entry: AuditEntry) -> Table:
+    return {
+        "number": entry.number,
+        "at": entry.at.isoformat(),
+        "actor": entry.actor,
+        "did": did(entry),
+        "reason": entry.reason,
+    }
+
+
+def did(entry: AuditEntry) -> str:
+    """What a change did, in a few words."""
+    detail = msgspec.json.decode(entry.detail)
+    verb = entry.verb.replace("_", " ")
+    if not isinstance(detail, dict):
+        return verb
+    match entry.verb:
+        case "plan" if detail.get("overrides") is not None:
+            return "overrides"
+        case "state" | "plan":
+            return f"{verb} {detail.get('was')} → {detail.get('is')}"
+        case "set_plan":
+            return f"set plan {detail.get('plan')}"
+        case _:
+            number = detail.get("operation")
+            return verb + (f" (operation {number})" if number else "")
 
 
 def state_table(seen: ResourceFigures) -> Table:
@@ -111,6 +188,8 @@ def _next(head: NextFigures | None) -> Table | None:
         "failed": head.failed,
         "crashes": head.crashes,
         "error": head.error or None,
+        "redriven": head.redriven,
+        "expires": moment_or_none(head.expires),
     }
 
 
@@ -138,13 +217,17 @@ def token_table(token: TokenFigures, now: datetime) -> Table:
     }
 
 
-def verdict_table(group: str | None, resource: str, verdict: Verdict) -> Table:
+def verdict_table(seen: ResourceFigures, verdict: Verdict) -> Table:
     return {
-        "group": group,
-        "resource": resource,
+        "group": seen.group,
+        "resource": str(seen.resource),
+        "at": seen.at.isoformat(),
         "verdict": verdict.verdict.value,
         "because": verdict.because,
+        "limit": verdict.limit.value if verdict.limit else None,
         "numbers": dict(verdict.numbers),
+        "tokens": [token_table(token, seen.at) for token in seen.tokens],
+        **_lately(seen),
         "try_this": list(verdict.try_this),
     }
 

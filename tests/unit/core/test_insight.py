@@ -157,6 +157,7 @@ def test_the_numbers_behind_a_verdict_are_plain() -> None:
         "backlog": 40,
         "oldest_seconds": 1.0,
         "dead_letters": 2,
+        "expired": 0,
         "tokens": 1,
         "max_consumers": 1,
         "max_messages": 100,
@@ -164,6 +165,10 @@ def test_the_numbers_behind_a_verdict_are_plain() -> None:
         "ahead": 3,
         "waited_seconds": 1.0,
         "next_look": None,
+        "arrival_per_second": None,
+        "service_per_second": None,
+        "consumer_per_second": None,
+        "clear_seconds": None,
     }
 
 

@@ -9,11 +9,13 @@ import apsw
 import msgspec
 
 from attention_queue import sql
-from attention_queue.clock import from_ms
+from attention_queue.clock import FOREVER_MS, from_ms
 from attention_queue.contract import Hold, Plan, Priority, Resource, ResourceState, State, effective
 from attention_queue.contract.codec import overrides_from_json, policy_from_json
 from attention_queue.contract.figures import (
     AHEAD_COUNTED,
+    BACKLOG_COUNTED,
+    DEAD_COUNTED,
     GroupFigures,
     LineFigures,
     NextFigures,
@@ -25,7 +27,8 @@ from attention_queue.contract.figures import (
     ResourceRow,
     TokenFigures,
 )
-from attention_queue.engines.sqlite import census
+from attention_queue.contract.operation import AuditEntry
+from attention_queue.engines.sqlite import census, recent
 from attention_queue.engines.sqlite.directory import state_at
 from attention_queue.engines.sqlite.loans import read_ranges
 from attention_queue.engines.sqlite.transaction import Row, Transaction
@@ -36,6 +39,7 @@ STATEMENTS = {
     **sql.load("attention_queue.engines.sqlite", "letters.sql"),
 }
 _MAX_FOUND = 20
+_CHANGES = 3  # shown beside a verdict
 
 
 class Look:
@@ -80,11 +84,10 @@ def find(look: Look, text: str) -> list[tuple[str, Resource]]:
 
 
 def resource(look: Look, group: str, name: Resource) -> ResourceFigures | None:
-    row = look.first("resource", group, name.tenant, name.id)
-    if row is None:
+    if (row := look.first("resource", group, name.tenant, name.id)) is None:
         return None
     rid, gid, type, plan, policy, overrides, routing = row[:7]
-    now = from_ms(look.now_ms)
+    now, oldest = from_ms(look.now_ms), _oldest(look, rid)
     changes = overrides_from_json(overrides) if overrides else ()
     routes = msgspec.json.decode(routing, type=dict[str, str]) if routing else {}
     return ResourceFigures(
@@ -100,13 +103,21 @@ def resource(look: Look, group: str, name: Resource) -> ResourceFigures | None:
         state=ResourceState(State(row[7]), row[8], row[9], moment_of(row[10])),
         request=_request(look, gid, row),
         tokens=tuple(token_of(look, rid, *each) for each in look.all("tokens_of", rid)),
-        backlog=row[17] if row[17] is not None else _count(look, "unasked", rid),
-        oldest=_oldest(look, rid),
+        backlog=row[17] if row[17] is not None else _count(look, "unasked", rid, BACKLOG_COUNTED),
+        oldest=oldest,
         next=_next(look, rid),
-        dead=_count(look, "dead_of", rid),
+        dead=_count(look, "dead_of", rid, DEAD_COUNTED),
+        expired=_count(look, "expired_of", rid),
+        pace=recent.pace(look.first("pace", rid), row[19], oldest, look.now_ms),
+        changes=_changes(look, gid, group, rid),
         stop=_stop(look, gid, routes),
         line=_line(look),
     )
+
+
+def _changes(look: Look, gid: int, group: str, rid: int) -> Sequence[AuditEntry]:
+    rows = look.all("audit_newest_of", gid, FOREVER_MS, _CHANGES, rid)
+    return recent.audit_entries(group, rows)
 
 
 def page(
@@ -166,6 +177,7 @@ def _group(look: Look, gid: int, name: str, type: str, default_plan: str) -> Gro
         ended_tokens=tokens[1],
         waiting_since=moment_of(min((row[4] for row in ready), default=None)),
         dead=_count(look, "dead_of_group", gid),
+        ledger=dict(look.all("ledger", gid)),
     )
 
 
@@ -202,7 +214,7 @@ def _next(look: Look, rid: int) -> NextFigures | None:
     row = look.first("next_due_now", rid, look.now_ms) or look.first("next_ready", rid)
     if row is None:
         return None
-    id, type, enqueued_ms, due_ms, failed, crashes, history, unknown_ms = row
+    id, type, enqueued_ms, due_ms, failed, crashes, history, unknown_ms, redriven, expires_ms = row
     return NextFigures(
         id=id,
         type=type,
@@ -212,6 +224,8 @@ def _next(look: Look, rid: int) -> NextFigures | None:
         crashes=crashes,
         error=_last_error(history),
         unknown_since=moment_of(unknown_ms),
+        redriven=redriven,
+        expires=moment_of(expires_ms),
     )
 
 
@@ -259,8 +273,8 @@ def _oldest(look: Look, rid: int) -> datetime | None:
     return moment_of(row[0]) if row else None
 
 
-def _count(look: Look, name: str, key: int) -> int:
-    row = look.first(name, key)
+def _count(look: Look, name: str, *key: int) -> int:
+    row = look.first(name, *key)
     return int(row[0]) if row else 0
 
 

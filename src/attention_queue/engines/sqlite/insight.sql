@@ -46,7 +46,7 @@ WHERE r.id = ?1 ORDER BY g.name, r.tenant LIMIT 20
 -- By the unique (gid, tenant, id) and two primary keys.
 SELECT r.rid, g.gid, g.type, r.plan, p.policy, r.overrides, r.routing,
        r.state, r.state_reason, r.state_actor, r.state_until_ms,
-       a.lane, a.due_ms, a.place, a.since_ms, a.hold_ms, a.hold_why, a.backlog, r.version
+       a.lane, a.due_ms, a.place, a.since_ms, a.hold_ms, a.hold_why, a.backlog, r.version, a.arrived
 FROM grp g
 JOIN resource r ON r.gid = g.gid AND r.tenant = ?2 AND r.id = ?3
 JOIN plan p ON p.gid = g.gid AND p.name = r.plan
@@ -68,12 +68,14 @@ SELECT count(*) FROM (SELECT 1 FROM attention
 
 -- name: next_due_now
 -- What is taken next: first the delayed that have fallen due, by primary key.
-SELECT id, type, enqueued_ms, due_ms, failed, crashes, history, unknown_ms
+SELECT id, type, enqueued_ms, due_ms, failed, crashes, history, unknown_ms, redriven,
+       expires_ms
 FROM message WHERE rid = ?1 AND due_ms > 0 AND due_ms <= ?2 ORDER BY due_ms, seq LIMIT 1
 
 -- name: next_ready
 -- Then the others, by primary key; and if there are none, the earliest that is delayed.
-SELECT id, type, enqueued_ms, due_ms, failed, crashes, history, unknown_ms
+SELECT id, type, enqueued_ms, due_ms, failed, crashes, history, unknown_ms, redriven,
+       expires_ms
 FROM message WHERE rid = ?1 ORDER BY due_ms, seq LIMIT 1
 
 -- name: oldest
@@ -86,12 +88,25 @@ SELECT min(enqueued_ms) FROM (
                    ORDER BY due_ms, seq LIMIT 100))
 
 -- name: unasked
--- Work that no request stands for has no count: by primary key.
-SELECT count(*) FROM message WHERE rid = ?1
+-- Work that no request stands for has no count: by primary key, up to a limit.
+SELECT count(*) FROM (SELECT 1 FROM message WHERE rid = ?1 LIMIT ?2)
 
 -- name: dead_of
--- Rides dead_resource.
-SELECT count(*) FROM dead WHERE rid = ?1
+-- Counted up to a limit. Rides dead_resource.
+SELECT count(*) FROM (SELECT 1 FROM dead WHERE rid = ?1 LIMIT ?2)
+
+-- name: expired_of
+-- Among the newest thousand. Rides dead_resource.
+SELECT count(*) FROM (SELECT reason FROM dead WHERE rid = ?1 ORDER BY dead_id DESC LIMIT 1000)
+WHERE reason = 'expired'
+
+-- name: pace
+-- By primary key.
+SELECT at_ms, arrival, service, cycles FROM stats WHERE rid = ?1
+
+-- name: ledger
+-- Some forty names, by the first part of the primary key.
+SELECT name, value FROM ledger WHERE gid = ?1
 
 -- name: stops
 -- A handful: one row per outside service that is down.

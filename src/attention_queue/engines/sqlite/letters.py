@@ -16,7 +16,7 @@ from attention_queue.contract.operation import (
     Selection,
 )
 from attention_queue.contract.views import Finding, GroupBy, Scanned
-from attention_queue.engines.sqlite import operations, sweep
+from attention_queue.engines.sqlite import operations, recent, sweep
 from attention_queue.engines.sqlite.directory import encode_map
 from attention_queue.engines.sqlite.figures import Look
 from attention_queue.engines.sqlite.transaction import Row
@@ -93,19 +93,7 @@ def audit(
     else:
         rid = rid_of(look, group, resource)
         rows = look.all("audit_newest_of", gid, _below(before), limit, rid)
-    return [
-        AuditEntry(
-            number=number,
-            at=from_ms(at_ms),
-            group=group,
-            resource=Resource(tenant, id) if id is not None else None,
-            actor=actor,
-            verb=verb,
-            reason=reason,
-            detail=detail,
-        )
-        for number, at_ms, tenant, id, actor, verb, reason, detail in rows
-    ]
+    return recent.audit_entries(group, rows)
 
 
 def scan(look: Look, after: int, limit: int) -> Scanned:
