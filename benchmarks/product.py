@@ -74,15 +74,23 @@ def fill(path: Path, rids: range, messages: int) -> None:
     db.close()
 
 
-def publish_batches(start: Barrier, *, path: Path, messages: int) -> float:
-    """Rows a second through ``publish_many``; messages are made by ``queue.message`` meanwhile."""
+def publish_batches(start: Barrier, *, path: Path, messages: int, callers: int) -> float:
+    """Rows a second by ``callers`` that each await ``publish_many``, over and over.
+
+    Messages are made by ``queue.message`` meanwhile.
+    """
 
     async def measure() -> float:
         async with group(path) as queue:
+            numbers = iter(range(messages // BATCH))
+
+            async def produce() -> None:
+                for number in numbers:
+                    await queue.publish_many(batch(queue, number))
+
             start.wait()
             began = time.perf_counter()
-            for number in range(messages // BATCH):
-                await queue.publish_many(batch(queue, number))
+            await asyncio.gather(*(produce() for _ in range(callers)))
             return messages / (time.perf_counter() - began)
 
     make(path, QUEUES)

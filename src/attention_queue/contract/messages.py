@@ -17,6 +17,8 @@ from attention_queue.contract.policy import Priority
 from attention_queue.contract.resource import Resource
 from attention_queue.errors import InvalidMessage
 
+JSON, BYTES = "application/json", "application/octet-stream"
+_USUAL = frozenset((JSON, BYTES))
 MAX_PAYLOAD = 256 * 1024  # bytes
 MAX_HEADERS = 8 * 1024  # characters of all names and values
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
@@ -33,7 +35,7 @@ class WorkMessage(msgspec.Struct, frozen=True, kw_only=True):
     resource: Resource
     type: str
     payload: bytes  # at most 256 KiB
-    content_type: str = "application/json"
+    content_type: str = JSON
     headers: Mapping[str, str] = NO_HEADERS
     not_before: datetime | None = None
     priority: Priority | None = None  # None: the plan's
@@ -61,7 +63,7 @@ class WorkMessage(msgspec.Struct, frozen=True, kw_only=True):
                 _known_types.add(self.type)
         if self.expires_at is not None and self.expires_at.tzinfo is None:
             raise InvalidMessage("expires_at", "want a time with its zone (datetime.now(UTC))")
-        if self.headers or self.not_before is not None or self.content_type != "application/json":
+        if self.headers or self.not_before is not None or self.content_type not in _USUAL:
             self._check_rare()
 
     def _check_rare(self) -> None:

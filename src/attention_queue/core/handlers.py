@@ -12,6 +12,7 @@ import msgspec
 import msgspec.inspect
 
 from attention_queue.contract import WorkMessage
+from attention_queue.contract.messages import BYTES, JSON
 from attention_queue.contract.names import type_fault
 from attention_queue.core.context import Context
 from attention_queue.errors import ContractError
@@ -146,11 +147,11 @@ def encode(payload: object) -> tuple[bytes, str]:
         ContractError: It cannot be written as JSON.
     """
     if isinstance(payload, bytes):
-        return payload, "application/octet-stream"
+        return payload, BYTES
     if dump := getattr(payload, "model_dump_json", None):
-        return dump().encode(), "application/json"
+        return dump().encode(), JSON
     try:
-        return msgspec.json.encode(payload), "application/json"
+        return msgspec.json.encode(payload), JSON
     except (TypeError, ValueError, RecursionError) as exc:
         raise ContractError(f"payload: cannot be written as JSON: {exc}") from exc
 

@@ -19,11 +19,11 @@ from attention_queue.contract.views import Finding, GroupBy, Scanned
 from attention_queue.engines.sqlite import operations, recent, sweep
 from attention_queue.engines.sqlite.directory import encode_map
 from attention_queue.engines.sqlite.figures import Look
+from attention_queue.engines.sqlite.loans import long_content_type
 from attention_queue.engines.sqlite.transaction import Row
 from attention_queue.errors import ContractError, UnknownOperation, UnknownResource
 
 _MS = timedelta(milliseconds=1)
-_JSON = "application/json"
 
 
 def dead_letters(
@@ -160,7 +160,7 @@ def _letter(row: Row) -> DeadLetter:
         enqueued=from_ms(row[10]),
         died=from_ms(row[11]),
         redriven=row[12],
-        content_type=row[13] or _JSON,
+        content_type=long_content_type(row[13]),
         payload=row[14],
         history=row[15],
     )

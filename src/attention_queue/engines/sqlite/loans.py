@@ -15,16 +15,27 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from attention_queue.contract import Delivery, Resource, WorkMessage
-from attention_queue.contract.messages import NO_HEADERS
+from attention_queue.contract.messages import BYTES, JSON, NO_HEADERS
 from attention_queue.engines.sqlite.transaction import Row, Transaction
 
 Range = tuple[int, int, int]
 LAST = 1 << 62  # above every seq
 MAX_BYTES = 4 * 1024 * 1024  # of payloads on loan at once
 
+_SHORT: dict[str, str | None] = {JSON: None, BYTES: ""}
+_LONG = {stored: content_type for content_type, stored in _SHORT.items()}
 _ranges = msgspec.json.Decoder(list[tuple[int, int, int]])
 _headers = msgspec.json.Decoder(dict[str, str])
 write_ranges = msgspec.json.Encoder().encode
+
+
+def short_content_type(content_type: str) -> str | None:
+    """As it is stored: the two usual ones take no room."""
+    return _SHORT.get(content_type, content_type)
+
+
+def long_content_type(stored: str | None) -> str:
+    return _LONG.get(stored) or stored or JSON
 
 
 def read_ranges(text: str) -> list[Range]:
@@ -101,7 +112,7 @@ def _delivery(row: Row, resource: Resource, number: int) -> Delivery:
             resource=resource,
             type=type,
             payload=payload,
-            content_type=content_type or "application/json",
+            content_type=long_content_type(content_type),
             headers=_headers.decode(headers) if headers else NO_HEADERS,
         ),
         attempt=failed + 1,

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from attention_queue.clock import from_ms, to_ms
+from attention_queue.clock import FOREVER_MS, from_ms, to_ms
 from attention_queue.contract import Resource, State, WorkMessage
 from attention_queue.contract.codec import overrides_from_json
 from attention_queue.contract.policy import UNBOUNDED
 from attention_queue.engines.sqlite.directory import Directory, StoredGroup, encode_map, state_at
+from attention_queue.engines.sqlite.loans import short_content_type
 from attention_queue.engines.sqlite.transaction import Row, Transaction
 from attention_queue.errors import (
     BacklogFull,
@@ -161,9 +162,9 @@ class _Batch:
         for place, message, new in zip(self._owners, self._messages, stored, strict=True):
             if new:
                 _count(self._tx, place, message)
-                self._tx.books.load(place.gid, place.tenant, 1)
         counted = []
         for place in self._places.values():
+            self._tx.books.load(place.gid, place.tenant, place.new)
             if place.new and not _ask(self._tx, place):
                 counted.append((place.new, place.request[0]))
         if counted:
@@ -244,7 +245,7 @@ def _row(tx: Transaction, rid: int, seq: int, message: WorkMessage) -> tuple[obj
         message.id,
         message.type,
         tx.now_ms,
-        None if message.content_type == "application/json" else message.content_type,
+        short_content_type(message.content_type),
         encode_map(dict(message.headers)) if message.headers else None,
         message.payload,
         None if message.expires_at is None else to_ms(message.expires_at),
@@ -261,12 +262,15 @@ def _due_ms(tx: Transaction, message: WorkMessage) -> int:
 
 
 def _count(tx: Transaction, place: _Place, message: WorkMessage) -> None:
-    due = 0 if message.not_before is None else _due_ms(tx, message)
-    lane: int = place.request[4] if message.priority is None else message.priority
-    if place.new:
-        due, lane = min(due, place.due), min(lane, place.lane)
-    place.due, place.lane = due, min(lane, place.request[4])
+    if not place.new:
+        place.due, place.lane = FOREVER_MS, place.request[4]
     place.new += 1
+    if message.not_before is None:
+        place.due = 0
+    else:
+        place.due = min(place.due, _due_ms(tx, message))
+    if message.priority is not None:
+        place.lane = min(place.lane, message.priority)
 
 
 def _ask(tx: Transaction, place: _Place) -> bool:
