@@ -250,8 +250,8 @@ def _numbers(
     yield "state", state_text(seen)
     yield "version", str(seen.version)
     yield "plan", Text(f"{seen.plan}: {numbers['max_consumers']} x {numbers['max_messages']}")
-    yield "backlog", f"{seen.backlog:,}"
-    yield "oldest", age(seen.oldest, seen.at)
+    oldest = f", the oldest for {age(seen.oldest, seen.at)}" if seen.oldest else ""
+    yield "backlog", f"{seen.backlog:,}{oldest}"
     limit = seen.policy.max_consumers
     out = f"{numbers['tokens']} of {limit} {plural(limit, 'token')}"
     yield "in hand", f"{numbers['in_hand']}, with {out} out"

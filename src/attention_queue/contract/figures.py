@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
@@ -104,7 +104,7 @@ class ResourceFigures:
     dead: int  # `DEAD_COUNTED` at most
     expired: int = 0  # of its newest 1,000 dead letters
     pace: PaceFigures | None = None  # None: nothing was ever published for it
-    changes: Sequence[AuditEntry] = ()  # the newest, newest first
+    changes: tuple[AuditEntry, ...] = ()  # the newest, newest first
     stop: str  # why a scope that it belongs to is stopped, or nothing
     line: LineFigures
 

@@ -221,6 +221,7 @@ def verdict_table(seen: ResourceFigures, verdict: Verdict) -> Table:
     return {
         "group": seen.group,
         "resource": str(seen.resource),
+        "version": seen.version,
         "at": seen.at.isoformat(),
         "verdict": verdict.verdict.value,
         "because": verdict.because,

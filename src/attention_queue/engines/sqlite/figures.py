@@ -115,9 +115,9 @@ def resource(look: Look, group: str, name: Resource) -> ResourceFigures | None:
     )
 
 
-def _changes(look: Look, gid: int, group: str, rid: int) -> Sequence[AuditEntry]:
+def _changes(look: Look, gid: int, group: str, rid: int) -> tuple[AuditEntry, ...]:
     rows = look.all("audit_newest_of", gid, FOREVER_MS, _CHANGES, rid)
-    return recent.audit_entries(group, rows)
+    return tuple(recent.audit_entries(group, rows))
 
 
 def page(

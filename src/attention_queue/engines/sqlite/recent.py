@@ -48,8 +48,8 @@ def _spread(messages: int, passed_ms: int) -> float:
     return messages * 1000 / passed_ms * (1 - math.exp(-passed_ms / DECAY_MS))
 
 
-def audit_entries(group: str, rows: Iterable[Row]) -> tuple[AuditEntry, ...]:
-    return tuple(
+def audit_entries(group: str, rows: Iterable[Row]) -> list[AuditEntry]:
+    return [
         AuditEntry(
             number=number,
             at=from_ms(at_ms),
@@ -61,4 +61,4 @@ def audit_entries(group: str, rows: Iterable[Row]) -> tuple[AuditEntry, ...]:
             detail=detail,
         )
         for number, at_ms, tenant, id, actor, verb, reason, detail in rows
-    )
+    ]
