@@ -12,7 +12,8 @@ from attention_queue import config
 from attention_queue.clock import Clock, SystemClock
 from attention_queue.contract.bus import Bus
 from attention_queue.contract.figures import Check, Schema
-from attention_queue.engines.sqlite import SqliteEngine, checks, database, memory
+from attention_queue.engines import sqlite
+from attention_queue.engines.sqlite import checks, database
 from attention_queue.engines.sqlite.insight import SqliteInsight
 from attention_queue.errors import InvalidApp, InvalidUrl
 from attention_queue.ports import Engine, Insight
@@ -35,7 +36,7 @@ def open_engine(url: str, clock: Clock | None = None, bus: Bus | None = None) ->
     Raises:
         InvalidUrl, ForeignDatabase, NewerDatabase, EngineUnavailable
     """
-    return SqliteEngine(sqlite_path(url), clock or SystemClock(), bus or Bus())
+    return sqlite.SqliteEngine(sqlite_path(url), clock or SystemClock(), bus or Bus())
 
 
 def open_insight(url: str, clock: Clock | None = None) -> Insight:
@@ -52,7 +53,7 @@ def open_insight(url: str, clock: Clock | None = None) -> Insight:
 
 def open_in_memory(clock: Clock, bus: Bus) -> tuple[Engine, Insight]:
     """An engine of which nothing is left, and a look at it; close the engine first."""
-    return memory.open_in_memory(clock, bus)
+    return sqlite.open_in_memory(clock, bus)
 
 
 def sqlite_path(url: str) -> str:
