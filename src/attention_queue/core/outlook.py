@@ -9,7 +9,8 @@ from enum import Enum
 
 from attention_queue.contract import CycleEnd, Order, State
 from attention_queue.contract.figures import PaceFigures, ResourceFigures, TokenFigures
-from attention_queue.core.wording import END_OF_TIME, duration, messages, times
+from attention_queue.contract.policy import FOREVER
+from attention_queue.core.wording import END_OF_TIME, duration, plural, times
 
 _NOTHING = 0.005  # messages per second that are shown as 0.0, and taken as none
 _LONGEST = timedelta(days=365).total_seconds()
@@ -77,10 +78,9 @@ def hints(seen: ResourceFigures, name: str) -> Iterator[str]:
     if seen.backlog >= seen.policy.max_backlog:
         yield f"publishes are refused: max_backlog is {seen.policy.max_backlog:,}"
     if seen.expired:
-        yield (
-            f"{messages(seen.expired)} expired before their turn (ttl "
-            f"{duration(seen.policy.ttl)}): attn dlq ls {name}"
-        )
+        ttl = f" (ttl {duration(seen.policy.ttl)})" if seen.policy.ttl < FOREVER else ""
+        letters = f"dead {plural(seen.expired, 'letter')}"
+        yield f"{seen.expired:,} {letters} expired before a turn{ttl}: attn dlq ls {name}"
     if seen.next and seen.next.redriven:
         again = times(seen.next.redriven)
         yield f"the next message was a dead letter {again} before: attn peek {name}"

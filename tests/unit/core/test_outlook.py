@@ -152,7 +152,11 @@ def test_who_is_held_back_by_a_rate_while_at_work_is_told_where_it_is_set() -> N
     [
         (
             replace(WORK, expired=3, policy=Policy(ttl=timedelta(minutes=5))),
-            "3 messages expired before their turn (ttl 5m): attn dlq ls eu/s-1",
+            "3 dead letters expired before a turn (ttl 5m): attn dlq ls eu/s-1",
+        ),
+        (
+            replace(WORK, expired=1),
+            "1 dead letter expired before a turn: attn dlq ls eu/s-1",
         ),
         (
             replace(WORK, next=replace(HEAD, redriven=2)),
