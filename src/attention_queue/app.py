@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,7 +17,7 @@ from attention_queue.engines import sqlite
 from attention_queue.engines.sqlite import checks, database
 from attention_queue.engines.sqlite.insight import SqliteInsight
 from attention_queue.errors import InvalidApp, InvalidUrl
-from attention_queue.ports import Engine, Insight
+from attention_queue.ports import Engine, Group, Insight
 
 T = TypeVar("T")
 _SQLITE = "sqlite:///"
@@ -25,6 +26,18 @@ _SQLITE = "sqlite:///"
 def configured_url() -> str:
     """Raises: InvalidConfig."""
     return config.load().url
+
+
+def with_configured_plans(group: Group) -> Group:
+    """The group with the plans of attn.toml: those take the place of declared ones of their name.
+
+    Raises: InvalidConfig.
+    """
+    configured = {plan.name: plan for plan in config.load().groups.get(group.name, ())}
+    if not configured:
+        return group
+    plans = {plan.name: plan for plan in group.plans} | configured
+    return replace(group, plans=tuple(plans.values()))
 
 
 def open_engine(url: str, clock: Clock | None = None, bus: Bus | None = None) -> Engine:

@@ -237,13 +237,18 @@ class AttentionQueue(Application):
         return self._engine
 
     async def open(self, engine: Engine | None = None) -> None:
-        """Open the engine of ``url``, or join one that somebody else closes."""
+        """Open the engine of ``url``, or join one that somebody else closes.
+
+        Plans of ``attn.toml`` take the place of declared ones of their name; an engine that is
+        joined has no configuration of its own.
+        """
         if self._engine is not None:
             raise ContractError(f"group {self.name!r} is open already")
-        self._engine = engine or app.open_engine(
-            self.url or app.configured_url(), self.clock, self.bus
-        )
+        if engine is None:
+            self.service.group = app.with_configured_plans(self.service.group)
+            url = self.url or app.configured_url()
         self._owns_engine = engine is None
+        self._engine = engine or app.open_engine(url, self.clock, self.bus)
         self.clock, self.bus = self._engine.clock, self._engine.bus
         self.loop = asyncio.get_running_loop()
         try:

@@ -152,3 +152,20 @@ async def test_an_unknown_plan_is_refused_with_those_that_are_there(
 async def test_a_worker_serves_open_groups_alone(queue: AttentionQueue) -> None:
     with pytest.raises(EngineUnavailable, match="async with queue"):
         AttentionQueue("other").worker()
+
+
+async def test_plans_of_the_configuration_take_the_place_of_declared_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "[groups.shops.plans.basic]\nmax_messages = 7\n[groups.shops.plans.vip]\nlease = '9s'\n"
+    (tmp_path / "attn.toml").write_text(text)
+    queue = AttentionQueue("shops", url="sqlite:///shops.db")
+
+    async with queue:
+        await queue.register("t/1", plan="vip")
+        plans = {plan.name: plan.policy for plan in queue.service.group.plans}
+
+    assert plans["basic"].max_messages == 7
+    assert plans["vip"].lease == timedelta(seconds=9)
+    assert plans["pro"].max_consumers == 3
