@@ -17,8 +17,8 @@ from attention_queue.contract.bus import Bus
 from attention_queue.contract.events import HandlerEnded, HandlerStarted
 from attention_queue.core.context import Context
 from attention_queue.core.handlers import Handler, Proceed, Undecodable
+from attention_queue.core.outcomes import failure_of, outcomes_of
 from attention_queue.core.service import Service
-from attention_queue.core.verdict import failure_of, outcomes_of
 from attention_queue.ports import Begun
 
 LET_GO = 5.0  # seconds after its time-out at which a handler that ignores being cancelled is let go

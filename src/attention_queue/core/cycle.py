@@ -35,8 +35,8 @@ from attention_queue.contract import (
 from attention_queue.contract.bus import Bus
 from attention_queue.contract.events import LoopFailed, TokenWasLost
 from attention_queue.core.call import Call, Calls
+from attention_queue.core.outcomes import settlement
 from attention_queue.core.service import Service
-from attention_queue.core.verdict import settlement
 from attention_queue.errors import EngineUnavailable, TokenLost
 from attention_queue.ports import Begun, Ending, Engine, Settled
 
