@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from benchmarks import bare, product
+from benchmarks import bare, cli, product
 from benchmarks.figures import Figure, bounded, interleaved, medians
 from benchmarks.processes import alone, together
 from benchmarks.quiet import Load, p99_ms
@@ -36,6 +36,7 @@ def figures(folder: Path, rounds: int) -> Iterator[Figure]:
     yield from _two_processes(folder, rounds)
     yield from _million(folder, rounds)
     yield from _quiet(folder, rounds)
+    yield from cli.figures(folder, ENGINE)
 
 
 def _publishing(folder: Path, rounds: int) -> Iterator[Figure]:
