@@ -146,11 +146,7 @@ def page(
 
 
 def unattended(look: Look) -> int:
-    count, after = 0, -1
-    while row := look.first("first_with_work", after):
-        after, stands = row
-        count += not stands
-    return count
+    return int(look.counted("census_unattended")[0][0])
 
 
 def _group(look: Look, gid: int, name: str, type: str, default_plan: str) -> GroupFigures:

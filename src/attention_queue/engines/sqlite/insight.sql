@@ -151,12 +151,6 @@ WHERE g.name = :group AND a.backlog > :more_than
   AND (:state IS NULL OR iif(r.state_until_ms <= :now, 'active', r.state) = :state)
 ORDER BY a.rid LIMIT :limit
 
--- name: first_with_work
--- One probe per resource that has work, by primary key, and whether anything stands for it.
-SELECT m.rid, EXISTS (SELECT 1 FROM attention a WHERE a.rid = m.rid)
-           OR EXISTS (SELECT 1 FROM token t WHERE t.rid = m.rid)
-FROM message m WHERE m.rid > ?1 ORDER BY m.rid LIMIT 1
-
 -- name: newest
 -- The latest moment at which a request joined the line: a right clock is not behind it.
 SELECT max(since_ms) FROM attention WHERE due_ms = 0
