@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from attention_queue.contract import Override, Plan, Policy, ResourceState, State
+from attention_queue.contract import Hold, Override, Plan, Policy, ResourceState, State
 from attention_queue.contract.operation import Kind
 from attention_queue.errors import Conflict, UnknownPlan, UnknownResource
 from attention_queue.ports import Change, Engine, Nudge, Register, ReleaseToken, SetPlan, SetState
@@ -207,3 +207,15 @@ async def test_a_change_and_its_entry_are_one_unit(stage: Stage) -> None:
     assert stage.rows("SELECT state, overrides, version FROM resource") == [("active", None, 1)]
     assert stage.rows("SELECT count(*) FROM operation") == [(0,)]
     assert await stage.serve() == ["1"]
+
+
+async def test_a_state_that_a_handler_sets_is_entered(stage: Stage) -> None:
+    await stage.open()
+    await stage.put(message(A, "1"))
+    begun = await stage.begin_one()
+    expired = ResourceState(State.CREDENTIALS_ERROR, "401", "handler")
+
+    await stage.finish(begun, not_before=SECOND, hold=Hold.STOP, state=expired)
+
+    assert entries(stage) == [("a", "handler", "state", "401")]
+    assert details(stage) == [{"was": "active", "is": "credentials_error", "until": None}]

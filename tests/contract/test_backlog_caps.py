@@ -233,3 +233,13 @@ async def test_each_plan_has_its_own_cap(stage: Stage) -> None:
     await refused(stage, message(A, "2"))
     await refused(stage, message(B, "3"))
     await stage.serve()
+
+
+async def test_a_repetition_at_a_full_cap_is_answered_as_one(stage: Stage) -> None:
+    await stage.open(max_backlog=2)
+    await stage.put(*messages(A, 2))
+
+    assert await stage.put(*messages(A, 2)) == Put(0, 2, 0, 1)
+
+    await refused(stage, *messages(A, 3))
+    assert len(await stage.serve()) == 2

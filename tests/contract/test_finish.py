@@ -9,7 +9,9 @@ import pytest
 
 from attention_queue.contract import CycleEnd, Hold, Priority, ResourceState, Retry, State
 from attention_queue.contract.events import CycleFinished, StateChanged
+from attention_queue.contract.operation import Kind
 from attention_queue.ports import Left
+from contract.orders import start
 from contract.stage import LEASE, MS, SECOND, Stage, done, ids, message, messages, shop
 
 Passes = Callable[[timedelta], None]
@@ -182,14 +184,17 @@ async def test_a_state_with_an_end_brings_the_resource_back_by_itself(
     assert await stage.serve() == ["1"]
 
 
-@pytest.mark.parametrize("set_by_a_person", [State.RETIRING, State.REMOVED, State.PAUSED])
+@pytest.mark.parametrize("set_by_a_person", [State.RETIRING, State.PAUSED])
 async def test_a_handler_undoes_no_state_that_a_person_has_set_meanwhile(
     stage: Stage, set_by_a_person: State
 ) -> None:
     await stage.open()
     await stage.put(message(shop("a"), "1"))
     begun = await stage.begin_one()
-    await stage.set_state(shop("a"), set_by_a_person)
+    if set_by_a_person is State.RETIRING:
+        await start(stage, Kind.RETIRE, resource=shop("a"))
+    else:
+        await stage.set_state(shop("a"), set_by_a_person)
 
     state = ResourceState(State.CREDENTIALS_ERROR, "401", "handler")
     await stage.finish(begun, not_before=SECOND, hold=Hold.STOP, state=state)

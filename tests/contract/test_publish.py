@@ -9,8 +9,10 @@ import pytest
 
 from attention_queue.contract import State
 from attention_queue.contract.events import Published
+from attention_queue.contract.operation import Kind
 from attention_queue.errors import ResourceRetired, ResourceUnderMaintenance, UnknownResource
 from attention_queue.ports import Put
+from contract.orders import run, start
 from contract.stage import MS, SECOND, Stage, done, message, messages, shop
 
 Passes = Callable[[timedelta], None]
@@ -123,7 +125,9 @@ async def test_two_groups_share_no_resource(stage: Stage) -> None:
 async def test_a_retired_resource_refuses_the_whole_batch(stage: Stage, state: State) -> None:
     await stage.open()
     await stage.register(shop("gone"))
-    await stage.set_state(shop("gone"), state)
+    number = await start(stage, Kind.RETIRE, resource=shop("gone"))
+    if state is State.REMOVED:
+        await run(stage, number)
 
     with pytest.raises(ResourceRetired):
         await stage.put(message(shop("a"), "1"), message(shop("gone"), "2"))

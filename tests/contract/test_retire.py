@@ -247,3 +247,16 @@ async def test_nothing_accepted_is_lost_by_a_retirement_under_traffic(
 
     assert sorted(handled + dead_ids(stage)) == sorted(accepted)
     assert len(accepted) == 21
+
+
+async def test_its_start_and_its_cancelling_are_told_as_changes_of_state(stage: Stage) -> None:
+    await stage.open()
+    await stage.put(message(A, "1"))
+
+    number = await start(stage, Kind.RETIRE, resource=A)
+    await stage.engine.cancel(number, actor="bob")
+
+    assert [(e.resource, e.state, e.reason, e.actor) for e in stage.of(StateChanged)] == [
+        (A, State.RETIRING, "asked for", "ann"),
+        (A, State.DISABLED, f"retirement cancelled (operation {number})", "bob"),
+    ]

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from attention_queue import AttentionQueue, ResourceState, State
+from attention_queue import AttentionQueue, Resource
 from attention_queue.cli import bulk
 from attention_queue.contract.messages import MAX_PAYLOAD
+from attention_queue.contract.operation import Kind, Operation, Selection
 from faces.cli.conftest import Cli, Setup
 
 ONE = ("publish", "eu/store-1", "stock.updated")
@@ -18,6 +19,11 @@ ONE = ("publish", "eu/store-1", "stock.updated")
 
 async def open_only(queue: AttentionQueue) -> None:
     """The group itself is made."""
+
+
+def retirement(name: str) -> Operation:
+    of = Selection(resource=Resource(*name.split("/")))
+    return Operation(kind=Kind.RETIRE, group="marketplace", selection=of, reason="closed")
 
 
 def line(**fields: object) -> bytes:
@@ -149,7 +155,7 @@ def test_a_body_over_the_limit_is_refused(cli: Cli, given: Setup) -> None:
 def test_a_retired_resource_is_a_conflict(cli: Cli, given: Setup) -> None:
     async def retire(queue: AttentionQueue) -> None:
         await queue.publish("eu/store-1", "stock.updated", {})
-        await queue.set_state("eu/store-1", ResourceState(State.RETIRING))
+        await queue.start(retirement("eu/store-1"), actor="ann")
 
     given(retire)
 
@@ -220,7 +226,7 @@ def test_a_bad_line_is_told_by_number_and_costs_no_other(
 def test_a_retired_resource_spoils_only_its_own_lines(cli: Cli, given: Setup) -> None:
     async def retire(queue: AttentionQueue) -> None:
         await queue.publish("eu/gone", "stock.updated", {})
-        await queue.set_state("eu/gone", ResourceState(State.RETIRING))
+        await queue.start(retirement("eu/gone"), actor="ann")
 
     given(retire)
 

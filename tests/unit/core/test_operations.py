@@ -86,7 +86,7 @@ async def test_a_step_that_fails_is_told_and_tried_again(attn: Attn, queue: Atte
         await attn.advance(LEASE)  # of the worker that has served before
         failed = of_kind(attn, LoopFailed)
         writer.run_blocking(lambda tx: tx._db.execute("DROP TRIGGER broken"))
-        await attn.advance(timedelta(seconds=2 * EVERY))
+        await attn.advance(timedelta(seconds=5 + 2 * EVERY))
 
     assert {event.loop for event in failed} == {"operations"}
     figures = await attn.insight.operation(number)
@@ -138,3 +138,45 @@ async def test_who_waits_and_a_worker_step_the_same_and_nothing_is_done_twice(
         await attn.advance(3 * SECOND)
 
     assert (waiting.result().done, waiting.result().total) == (7, 7)
+
+
+async def test_one_that_always_fails_does_not_stop_the_others(
+    attn: Attn, queue: AttentionQueue
+) -> None:
+    await die(attn, 1)
+    await attn.publish("t/2", "bad", {}, id="other")
+    await attn.drain()
+    broken = await queue.start(order(Kind.DISCARD_DEAD), actor="ann")
+    selection = Selection(resource=Resource("t", "2"))
+    sound = Operation(kind=Kind.DISCARD_DEAD, group="market", selection=selection, reason="why")
+    number = await queue.start(sound, actor="ann")
+    attn.engine.writer.run_blocking(  # type: ignore[attr-defined]  # the engine in memory has one
+        lambda tx: tx._db.execute(
+            "CREATE TRIGGER broken BEFORE DELETE ON dead WHEN old.id = '0' "
+            "BEGIN SELECT RAISE(ABORT, 'full'); END"
+        )
+    )
+
+    async with serving(queue):
+        await attn.advance(LEASE)  # of the worker that has served before
+        await attn.advance(timedelta(seconds=2 * EVERY))
+
+    states = [await attn.insight.operation(each) for each in (broken, number)]
+    assert [each.progress for each in states if each] == [Progress.RUNNING, Progress.DONE]
+    assert {event.loop for event in of_kind(attn, LoopFailed)} == {"operations"}
+
+
+async def test_a_look_for_an_operation_wakes_nobody(attn: Attn, queue: AttentionQueue) -> None:
+    stirred: list[None] = []
+    attn.engine.writer.listeners.append(  # type: ignore[attr-defined]  # the engine in memory has them
+        lambda: stirred.append(None)
+    )
+
+    assert await attn.engine.step(None, 10) is None
+    assert not stirred
+
+    await queue.register("t/1")
+    await queue.start(order(Kind.DISCARD_DEAD), actor="ann")
+    stirred.clear()
+    assert await attn.engine.step(None, 10) is not None
+    assert stirred

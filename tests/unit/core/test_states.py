@@ -6,9 +6,15 @@ from datetime import timedelta
 
 import pytest
 
-from attention_queue import AttentionQueue, ResourceState, State
+from attention_queue import AttentionQueue, Resource, ResourceState, State
 from attention_queue.contract.events import CycleStarted, RequestDiscarded, StateChanged
-from attention_queue.errors import ResourceRetired, ResourceUnderMaintenance, UnknownResource
+from attention_queue.contract.operation import Kind, Operation, Selection
+from attention_queue.errors import (
+    ContractError,
+    ResourceRetired,
+    ResourceUnderMaintenance,
+    UnknownResource,
+)
 from attention_queue.testkit import Attn
 from unit.core.serving import SECOND, ends, of_kind, started
 
@@ -101,15 +107,28 @@ async def test_a_pause_of_what_nobody_knows_is_refused(attn: Attn, queue: Attent
         await queue.pause("t/1", "why not")
 
 
-@pytest.mark.parametrize("state", [State.RETIRING, State.REMOVED])
-async def test_a_retired_resource_takes_no_more_work(
-    attn: Attn, queue: AttentionQueue, state: State
-) -> None:
+async def test_a_retired_resource_takes_no_more_work(attn: Attn, queue: AttentionQueue) -> None:
     await queue.register("t/1")
-    await queue.set_state("t/1", ResourceState(state))
+    of = Selection(resource=Resource("t", "1"))
+    retire = Operation(kind=Kind.RETIRE, group=queue.name, selection=of, reason="closed")
+
+    await queue.start(retire, actor="ann")
 
     with pytest.raises(ResourceRetired):
         await attn.publish("t/1", "it", {})
+
+
+@pytest.mark.parametrize("state", [State.RETIRING, State.REMOVED])
+async def test_nobody_retires_a_resource_by_its_state(
+    attn: Attn, queue: AttentionQueue, state: State
+) -> None:
+    await queue.register("t/1")
+
+    with pytest.raises(ContractError, match="attn retire t/1"):
+        await queue.set_state("t/1", ResourceState(state))
+
+    await attn.publish("t/1", "it", {})
+    await attn.drain()
 
 
 async def test_a_group_may_refuse_work_under_maintenance(attn: Attn) -> None:

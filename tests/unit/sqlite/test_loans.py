@@ -64,7 +64,7 @@ def test_a_loan_covers_what_was_taken_and_nothing_else(
     keys, tokens = queue
 
     for token in tokens:
-        mine = {key for key in keys if key in covered(token.loan, keys)}
+        mine = set(covered(token.loan, keys))
         theirs = {key for other in tokens if other is not token for key in other.keys}
         assert set(token.keys) <= mine
         assert not mine & theirs

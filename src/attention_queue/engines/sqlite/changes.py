@@ -24,7 +24,7 @@ from attention_queue.engines.sqlite.directory import (
     store_state,
 )
 from attention_queue.engines.sqlite.transaction import Row, Transaction
-from attention_queue.errors import Conflict, UnknownPlan, UnknownResource
+from attention_queue.errors import Conflict, ContractError, UnknownPlan, UnknownResource
 from attention_queue.ports import Change, Nudge, Register, ReleaseToken, SetPlan, SetState
 
 _GONE = (State.RETIRING, State.REMOVED)
@@ -42,6 +42,7 @@ class Changing:
         Raises:
             UnknownResource, UnknownPlan: Nothing was changed.
             Conflict: Somebody else has changed it since, or it is being retired.
+            ContractError: A state that only a retirement brings about.
         """
         tx.directory_changed = True
         group = self._directory.group(tx, self._change.group)
@@ -66,6 +67,11 @@ class Changing:
         if was in _GONE:
             raise Conflict(
                 f"{change.resource} is {was.value}", "its state does not change any more"
+            )
+        if state.state in _GONE:
+            raise ContractError(
+                f"{change.resource}: {state.state.value}: nobody sets it by hand: "
+                f"retire the resource: attn retire {change.resource}"
             )
         store_state(tx, rid, replace(state, actor=state.actor or self._actor))
         if change.stop_now:

@@ -197,17 +197,26 @@ class SqliteEngine:
         )
         kind, reason = operation.kind.value, operation.reason
         self.bus.emit(OperationStarted(operation.group, number, kind, actor, reason))
+        self._emit(operations.retirement(operation, State.RETIRING, actor, reason))
         return number
 
     async def step(self, number: int | None, limit: int) -> OperationFigures | None:
-        stepped = await self.writer.run(lambda tx: steps.step(tx, number, limit), wakes=True)
-        if stepped is None:
+        if number is not None:
+            return await self._step(number, limit)
+        number = await self._operation_due()
+        if number is None:
             return None
-        self._emit(stepped.events)
-        return stepped.figures
+        try:
+            return await self._step(number, limit)
+        except Exception:
+            due = number
+            await self.writer.run(lambda tx: operations.put_off(tx, due))
+            raise
 
     async def cancel(self, number: int, *, actor: str) -> OperationFigures:
-        return await self.writer.run(lambda tx: operations.cancel(tx, number, actor))
+        figures, events = await self.writer.run(lambda tx: operations.cancel(tx, number, actor))
+        self._emit(events)
+        return figures
 
     def keeper(self) -> Keeper:
         if self.path == MEMORY:
@@ -236,6 +245,18 @@ class SqliteEngine:
                     return True
         self._next_due_ms[groups] = next_due_ms
         return False
+
+    async def _step(self, number: int, limit: int) -> OperationFigures:
+        stepped = await self.writer.run(lambda tx: steps.step(tx, number, limit), wakes=True)
+        self._emit(stepped.events)
+        return stepped.figures
+
+    async def _operation_due(self) -> int | None:
+        """A look that wakes nobody: mostly it is no operation's turn."""
+        if self._reader is None:
+            return await self.writer.run(operations.due)
+        with mapped(self.path):
+            return operations.due(Transaction(self._reader, self.clock.now_ms()))
 
     def _longest(
         self, tx: Transaction, groups: Collection[str]

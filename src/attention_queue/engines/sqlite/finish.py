@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from attention_queue.clock import FOREVER_MS, MS, from_ms
 from attention_queue.contract import (
     Hold,
+    ResourceState,
     State,
 )
 from attention_queue.contract.events import (
@@ -19,6 +20,7 @@ from attention_queue.engines.sqlite import limits
 from attention_queue.engines.sqlite.claim import Handle, wake_timers
 from attention_queue.engines.sqlite.directory import (
     Record,
+    encode_map,
     is_active,
     state_at,
     store_state,
@@ -84,6 +86,7 @@ class Finishing:
         # A state that a person has set meanwhile stands: a handler cannot undo a tombstone.
         if (state := ending.state) and is_active(tx, record.rid):
             store_state(tx, record.rid, state)
+            _audit(tx, record, state)
             self.events.append(
                 StateChanged(record.group, record.resource, state.state, state.reason, state.actor)
             )
@@ -147,3 +150,11 @@ class Finishing:
             tx.run("to_tail", tx.next(), now, lane, rid)
         else:
             tx.run("wait_until", min(moment for moment in (due, ends) if moment is not None), rid)
+
+
+def _audit(tx: Transaction, record: Record, state: ResourceState) -> None:
+    """A handler changes a state as people do, and is entered as they are."""
+    until = state.until.isoformat() if state.until else None
+    detail = encode_map({"was": State.ACTIVE.value, "is": state.state.value, "until": until})
+    actor, gid, rid = state.actor or "handler", record.gid, record.rid
+    tx.run("audit", tx.now_ms, gid, rid, actor, "state", state.reason, detail)

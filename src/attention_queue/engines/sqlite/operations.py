@@ -9,6 +9,7 @@ import msgspec
 
 from attention_queue.clock import MS, from_ms
 from attention_queue.contract import State
+from attention_queue.contract.events import Event, StateChanged
 from attention_queue.contract.operation import (
     Kind,
     Operation,
@@ -22,6 +23,7 @@ from attention_queue.errors import Conflict, UnknownOperation, UnknownResource
 
 _GONE = (State.RETIRING, State.REMOVED)
 _PACE_MS = 200  # a paced operation steps about so often
+_BACK_OFF_MS = 5_000  # after a step that has failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,19 @@ def due(tx: Transaction) -> int | None:
     return int(row[0]) if row else None
 
 
-def cancel(tx: Transaction, number: int, actor: str) -> OperationFigures:
+def put_off(tx: Transaction, number: int) -> None:
+    """Its step has failed and was undone: the others go first for a while."""
+    tx.run("put_off_operation", tx.now_ms + _BACK_OFF_MS, number)
+
+
+def retirement(of: Operation, state: State, actor: str, reason: str) -> tuple[Event, ...]:
+    """What is told when one begins or is cancelled; of another kind of operation nothing."""
+    if of.kind is not Kind.RETIRE or of.selection.resource is None:
+        return ()
+    return (StateChanged(of.group, of.selection.resource, state, reason, actor),)
+
+
+def cancel(tx: Transaction, number: int, actor: str) -> tuple[OperationFigures, tuple[Event, ...]]:
     """What is done stays done. A resource whose retirement is cancelled is left disabled.
 
     Raises:
@@ -136,15 +150,16 @@ def cancel(tx: Transaction, number: int, actor: str) -> OperationFigures:
             f"operation {number} is {order.progress.value}", "there is nothing to cancel"
         )
     tx.run("end_operation", Progress.CANCELLED.value, tx.now_ms, number)
+    text = f"retirement cancelled (operation {number})"
     if order.kind is Kind.RETIRE:
-        text = f"retirement cancelled (operation {number})"
         tx.run("set_state", State.DISABLED.value, text, actor, None, order.rid)
         tx.directory_changed = True
     detail = encode_map({"operation": number})
     tx.run(
         "audit", tx.now_ms, order.gid, order.rid, actor, "cancel", order.operation.reason, detail
     )
-    return figures(load(tx, number))
+    events = retirement(order.operation, State.DISABLED, actor, text)
+    return figures(load(tx, number)), events
 
 
 def load(tx: Transaction, number: int) -> Order:

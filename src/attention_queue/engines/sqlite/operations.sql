@@ -34,6 +34,10 @@ SELECT oid FROM operation WHERE rid = ? AND kind = ? AND state = 'running' LIMIT
 UPDATE operation SET last_due = ?, last = ?, done = done + ?, skipped = skipped + ?, next_ms = ?
 WHERE oid = ?
 
+-- name: put_off_operation
+-- After a step that was undone. By primary key.
+UPDATE operation SET next_ms = ? WHERE oid = ? AND state = 'running'
+
 -- name: end_operation
 -- Once: what has ended stays as it ended. By primary key.
 UPDATE operation SET state = ?, ended_ms = ? WHERE oid = ? AND state = 'running'

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from attention_queue.clock import FOREVER_MS, from_ms, to_ms
 from attention_queue.contract import Resource, State, WorkMessage
-from attention_queue.contract.codec import overrides_from_json
-from attention_queue.contract.policy import UNBOUNDED
+from attention_queue.engines.sqlite.caps import all_known, max_backlog
 from attention_queue.engines.sqlite.directory import Directory, StoredGroup, encode_map, state_at
 from attention_queue.engines.sqlite.loans import short_content_type
 from attention_queue.engines.sqlite.transaction import Row, Transaction
@@ -87,7 +86,7 @@ class _Batch:
             group = self._groups[put.group] = put.directory.group(self._tx, put.group)
         wanted = Counter(message.resource for message in put.messages)
         try:
-            rows = self._admit(group, wanted)
+            rows = self._admit(group, wanted, put.messages)
         except ContractError as refusal:
             self._sizes.append((group.gid, 0, refusal))
             return
@@ -98,7 +97,9 @@ class _Batch:
         self._messages.extend(put.messages)
         self._sizes.append((group.gid, len(put.messages), None))
 
-    def _admit(self, group: StoredGroup, wanted: Counter[Resource]) -> dict[Resource, Row]:
+    def _admit(
+        self, group: StoredGroup, wanted: Counter[Resource], messages: Sequence[WorkMessage]
+    ) -> dict[Resource, Row]:
         """The rows of those that are registered.
 
         Raises what forbids the put; nothing is written yet, and no place counts it yet.
@@ -110,9 +111,9 @@ class _Batch:
             row = place.request if place else _place(self._tx, group, resource)
             if row is not None:
                 rows[resource] = row
-            limit = _max_backlog(self._tx, group, row)
+            limit = max_backlog(self._tx, group, row)
             waiting = (row[8] if row else 0) + (place.wanted if place else 0)
-            if waiting + count > limit:
+            if waiting + count > limit and not all_known(self._tx, row, messages, resource):
                 raise BacklogFull(resource, waiting, limit)
             tenants[resource.tenant] += count
         if group.max_tenant_backlog is not None:
@@ -213,20 +214,6 @@ def _place(tx: Transaction, group: StoredGroup, resource: Resource) -> Row | Non
             raise ResourceUnderMaintenance(group.name, resource, row[2])
         case _:
             return row
-
-
-def _max_backlog(tx: Transaction, group: StoredGroup, row: Row | None) -> int:
-    """The plan's, unless an override says otherwise now."""
-    if row is None:
-        (of_plan,) = tx.first("max_backlog", group.gid, group.default_plan) or (UNBOUNDED,)
-        return int(of_plan)
-    limit: int = row[9]
-    if row[10]:
-        now = from_ms(tx.now_ms)
-        for override in overrides_from_json(row[10]):
-            if override.holds(now):
-                limit = int(override.changes.get("max_backlog", limit))  # type: ignore[call-overload]
-    return limit
 
 
 def _register(tx: Transaction, group: StoredGroup, resource: Resource) -> Row:

@@ -99,6 +99,10 @@ ON CONFLICT (rid, id) DO NOTHING
 -- Which of a batch were new, once some were not. By primary key.
 SELECT 1 FROM message WHERE rid = ? AND due_ms = ? AND seq = ?
 
+-- name: is_known
+-- Whether a publish beyond a cap is a repetition. Rides message_id.
+SELECT 1 FROM message WHERE id = ? AND rid = ?
+
 -- name: ask
 -- No row: the first request of the resource.
 INSERT INTO attention (rid, gid, lane, due_ms, place, since_ms, backlog, arrived)

@@ -13,7 +13,6 @@ from attention_queue.engines.sqlite.loans import Range, loan_of
 from attention_queue.engines.sqlite.operations import (
     Order,
     chunk,
-    due,
     figures,
     load,
     next_step_ms,
@@ -33,10 +32,8 @@ class Stepped:
     events: tuple[Event, ...]
 
 
-def step(tx: Transaction, number: int | None, limit: int) -> Stepped | None:
-    """Do one step of the operation, or of the one whose turn it is; None: it is nobody's turn."""
-    if number is None and (number := due(tx)) is None:
-        return None
+def step(tx: Transaction, number: int, limit: int) -> Stepped:
+    """Do one step of the operation; nothing if it has ended or its next moment is to come."""
     order = load(tx, number)
     if order.progress is not Progress.RUNNING or order.row[18] > tx.now_ms:
         return Stepped(figures(order), ())
