@@ -61,7 +61,7 @@ def medians(rounds: int, *measurements: Callable[[], float]) -> list[float]:
 def show(figures: Sequence[Figure], console: Console) -> None:
     """A table for each engine; it fits into eighty columns."""
     for engine, theirs in groupby(figures, key=lambda figure: figure.engine):
-        table = Table(title=engine, box=box.SIMPLE_HEAD)
+        table = Table(title=engine, box=box.SIMPLE_HEAD, pad_edge=False)
         table.add_column("figure", no_wrap=True)
         for heading in ("value", "against"):
             table.add_column(heading, justify="right", no_wrap=True)
