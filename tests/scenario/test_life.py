@@ -28,7 +28,7 @@ from scenario.processes import assert_at_rest, rows
 from scenario.stage import Stage
 from scenario.victim import GROUP
 
-CHANGER = Path(__file__).with_name("changer.py")
+TESTS = Path(__file__).parents[1]
 SHOP = Resource("t", "a")
 COUNT = 40
 OLD = [f"old-{n}" for n in range(COUNT)]
@@ -39,7 +39,8 @@ async def die_changing(stage: Stage, role: str, die_at: str, nth: int, **spec: A
     """A process that is killed on the way."""
     url = f"sqlite:///{stage.path}"
     text = json.dumps({"role": role, "url": url, "die_at": die_at, "nth": nth, **spec})
-    process = await asyncio.create_subprocess_exec(sys.executable, "-X", "dev", str(CHANGER), text)
+    command = (sys.executable, "-X", "dev", "-m", "scenario.changer", text)
+    process = await asyncio.create_subprocess_exec(*command, cwd=TESTS)
     async with asyncio.timeout(30):
         assert await process.wait() == -signal.SIGKILL
 
