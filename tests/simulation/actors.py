@@ -10,11 +10,21 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from attention_queue import AttentionQueue
-from attention_queue.contract import Outcome, Plan, Reject, ResourceState, Retry, State, Stop
+from attention_queue.contract import (
+    Outcome,
+    Plan,
+    Reject,
+    Resource,
+    ResourceState,
+    Retry,
+    State,
+    Stop,
+)
 from attention_queue.contract.events import HandlerEnded, LoopFailed, SweepFinished
+from attention_queue.contract.operation import Kind, Operation, Selection
 from attention_queue.core.context import Context
 from attention_queue.core.worker import AttentionWorker
-from attention_queue.errors import EngineUnavailable
+from attention_queue.errors import BacklogFull, Conflict, EngineUnavailable, ResourceRetired
 from simulation.engine import SimulatedEngine
 from simulation.ledger import Entry
 from simulation.process import Process
@@ -41,17 +51,19 @@ async def publish(
         if step.together and step is not steps[-1]:
             continue
         await process.clock.sleep(step.wait)
-        if await _put(process, queue, waiting):
-            for each in waiting:
-                world.ledger.entries[each.id].acked = True
-                process.note(f"published {each.id} for {each.shop.name}")
-        if step.again:
-            await _put(process, queue, [step])
+        answer = await _put(process, queue, waiting)
+        for each in waiting:
+            entry = world.ledger.entries[each.id]
+            entry.acked, entry.refused = answer == "stored", answer == "refused"
+            process.note(f"published {each.id} for {each.shop.name}: {answer}")
+        if step.again and await _put(process, queue, [step]) != "refused":
+            world.ledger.entries[step.id].refused = False
         waiting = []
     await engine.close()
 
 
-async def _put(process: Process, queue: AttentionQueue, steps: list[Publish]) -> bool:
+async def _put(process: Process, queue: AttentionQueue, steps: list[Publish]) -> str:
+    """Whether they are stored, refused (at once: nothing is stored), or that is unknown."""
     messages = [
         queue.message(
             step.shop.name,
@@ -63,12 +75,17 @@ async def _put(process: Process, queue: AttentionQueue, steps: list[Publish]) ->
         )
         for step in steps
     ]
+    answer = "refused"
     for _ in range(1 if steps[-1].gives_up else 5):
-        with suppress(EngineUnavailable):
+        try:
             await queue.publish_many(messages)
-            return True
+            return "stored"
+        except (BacklogFull, ResourceRetired):
+            return answer
+        except EngineUnavailable:
+            answer = "unknown"
         await process.clock.sleep(0.01)
-    return False
+    return answer
 
 
 def entry_of(step: Publish, publisher: str) -> Entry:
@@ -88,16 +105,28 @@ async def act(world: World, process: Process, engine: SimulatedEngine, acts: lis
     await queue.open(engine)
     for each in acts:
         await process.clock.sleep(each.wait)
-        await _insist(process, queue, each)
+        if each.kind == "cancel":
+            await _cancel(world, engine)
+        else:
+            await _insist(process, queue, each)
     for shop in world.scenario.shops:
         await _insist(process, queue, Act(0.0, "resume", shop))
     await engine.close()
 
 
+async def _cancel(world: World, engine: SimulatedEngine) -> None:
+    """Whatever is under way; once."""
+    for row in list(world.audit.last.operations.values()):
+        if row.state == "running":
+            with suppress(EngineUnavailable, Conflict):
+                await engine.cancel(row.number, actor="person")
+
+
 async def _insist(process: Process, queue: AttentionQueue, act: Act) -> None:
     for _ in range(5):
         with suppress(EngineUnavailable):
-            await _change(process, queue, act)
+            with suppress(Conflict):  # done before, or it is retired
+                await _change(process, queue, act)
             process.note(f"did {act.kind} {act.shop.name}")
             return
         await process.clock.sleep(0.01)
@@ -115,6 +144,12 @@ async def _change(process: Process, queue: AttentionQueue, act: Act) -> None:
             await queue.set_state(name, ResourceState(State.PAUSED, "for a while", until=until))
         case "nudge":
             await queue.nudge(name)
+        case "pause_now":
+            await queue.pause(name, "a person said so, now", stop_now=True)
+        case "retire" | "discard" | "redrive" | "discard_dead":
+            of = Selection(resource=Resource(*name.split("/")))
+            order = Operation(kind=Kind(act.kind), group=GROUP, selection=of, reason="so")
+            await queue.start(order, actor="person")
         case "move":
             await queue.register(name, plan="two" if act.value < 0.3 else "one")
         case _:

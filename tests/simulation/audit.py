@@ -12,6 +12,7 @@ from attention_queue.engines.sqlite.settle import Settling
 from attention_queue.ports import Begun, Settled
 from simulation.database import Memory, Message, Request, Snapshot, TokenRow
 from simulation.ledger import Ledger
+from simulation.moves import Moves
 
 Fault = tuple[str, str]  # what kind of rule is broken, and by what
 LASTING = ("rate", "stop", "head", "state")  # holds that a publish or a release does not end
@@ -33,16 +34,21 @@ class Audit:
         self.last = memory.snapshot(now())
         self._fences: dict[int, int] = {}
         self.commits = 0
+        self.moves = Moves(ledger)
 
     def __call__(self, operation: object) -> None:
         before, after = self.last, self._memory.snapshot(self._now())
         self.last = after
         self.commits += 1
         for fault in (
+            *self.moves.enter(before, after, operation),
             *self._moved(before, after, operation),
             *standing(after, 1 + self._set_back()),
         ):
             self._report(fault)
+
+    def judge(self) -> Iterator[Fault]:
+        return self.moves.judge(*self._memory.books())
 
     def _moved(self, before: Snapshot, after: Snapshot, operation: object) -> Iterator[Fault]:
         if before.tokens != after.tokens:
@@ -128,13 +134,12 @@ def removed(
             token = before.tokens.get((message.rid, mine.token.fence))
             if token is None:
                 yield "settled_by_stale_holder", f"{message} by {mine.token}"
-            elif not token.lends(message):
+            elif not token.lends(message) and after.causes.get(key) != "expired":
                 yield "settled_beyond_loan", f"{message} by {token}"
         if message.id in done and not ledger.was_done(message.id):
             yield "settled_unhandled", f"{message}"
-        if message.id not in done and key not in after.dead and mine is not None:
-            yield "message_vanished", f"{message}"
-        if mine is None and key not in after.dead and isinstance(operation, Claim):
+        known = key in after.dead or ledger.entries[message.id].discarded
+        if message.id not in done and not known:
             yield "message_vanished", f"{message}"
 
 

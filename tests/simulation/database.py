@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
@@ -56,6 +57,15 @@ class Shop(NamedTuple):
     policy: Policy
 
 
+class OperationRow(NamedTuple):
+    number: int
+    kind: str
+    rid: int | None
+    state: str
+    done: int
+    skipped: int
+
+
 class Snapshot(NamedTuple):
     """All that matters of the database, by key; ``now`` is the time of the commit."""
 
@@ -64,7 +74,9 @@ class Snapshot(NamedTuple):
     tokens: dict[tuple[int, int], TokenRow]  # by resource and fence
     requests: dict[int, Request]
     shops: dict[int, Shop]
-    dead: dict[tuple[int, str], str]
+    dead: Counter[tuple[int, str]]  # one id may have died several times
+    causes: dict[tuple[int, str], str]  # of the last death
+    operations: dict[int, OperationRow]
 
     def free(self, rid: int) -> list[Message]:
         """Messages of a resource that are on nobody's loan."""
@@ -107,6 +119,7 @@ class Memory:
         messages = [Message(*row) for row in run(_MESSAGES)]
         tokens = [TokenRow(*row[:4], read_ranges(row[4])) for row in run(_TOKENS)]
         requests = [Request(*row) for row in run(_REQUESTS)]
+        dead = run(_DEAD).fetchall()
         shops = [Shop(*row[:4], self._policy(row[4])) for row in run(_SHOPS)]
         return Snapshot(
             now,
@@ -114,8 +127,17 @@ class Memory:
             {(t.rid, t.fence): t for t in tokens},
             {r.rid: r for r in requests},
             {s.rid: s for s in shops},
-            {(rid, id): reason for rid, id, reason in run(_DEAD)},
+            Counter((rid, id) for rid, id, _ in dead),
+            {(rid, id): reason for rid, id, reason in dead},
+            {row[0]: OperationRow(*row) for row in run(_OPERATIONS)},
         )
+
+    def books(self) -> tuple[dict[str, int], int, int]:
+        """The ledger, and what the resources' figures say is done and dead."""
+        run = self.db.execute
+        ((done, dead),) = run("SELECT total(done), total(dead) FROM stats").fetchall()
+        ledger = dict(run("SELECT name, sum(value) FROM ledger GROUP BY name").fetchall())
+        return ledger, int(done), int(dead)
 
     def _policy(self, text: str) -> Policy:
         if text not in self._policies:
@@ -158,4 +180,5 @@ _TOKENS = "SELECT rid, slot, fence, until_ms, loan FROM token"
 _REQUESTS = "SELECT rid, due_ms, coalesce(hold_ms, 0), hold_why, backlog FROM attention"
 _SHOPS = """SELECT r.rid, r.tenant || '/' || r.id, r.state, coalesce(r.state_until_ms, 0), p.policy
 FROM resource r JOIN plan p ON p.gid = r.gid AND p.name = r.plan"""
-_DEAD = "SELECT rid, id, reason FROM dead"
+_DEAD = "SELECT rid, id, reason FROM dead ORDER BY dead_id"
+_OPERATIONS = "SELECT oid, kind, rid, state, done, skipped FROM operation"

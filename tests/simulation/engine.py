@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TypeVar
 
 from attention_queue.contract import Delivery, Resource, State, WorkMessage
+from attention_queue.contract.operation import Operation, OperationFigures
 from attention_queue.engines.sqlite.database import MEMORY
 from attention_queue.engines.sqlite.engine import SqliteEngine
 from attention_queue.ports import (
@@ -108,6 +109,22 @@ class SimulatedEngine(SqliteEngine):
 
     async def sweep(self, after: int, limit: int) -> Swept:
         return await self._verb("sweep", lambda: super(SimulatedEngine, self).sweep(after, limit))
+
+    async def start(self, operation: Operation, *, actor: str) -> int:
+        return await self._verb(
+            "start", lambda: super(SimulatedEngine, self).start(operation, actor=actor)
+        )
+
+    async def step(self, number: int | None, limit: int) -> OperationFigures | None:
+        """Two at a time, so that there are steps to die between."""
+        if number is None and await self._operation_due() is None:
+            return None
+        return await self._verb("step", lambda: super(SimulatedEngine, self).step(number, 2))
+
+    async def cancel(self, number: int, *, actor: str) -> OperationFigures:
+        return await self._verb(
+            "cancel", lambda: super(SimulatedEngine, self).cancel(number, actor=actor)
+        )
 
     async def close(self) -> None:
         if self._listener in self.writer.listeners:

@@ -85,16 +85,23 @@ class Fleet:
         wait = 0.05
         while process.clock.monotonic() < deadline:
             last = self._world.audit.last
-            if not last.messages and not last.tokens and not last.requests:
+            at_work = last.messages or last.tokens or last.requests
+            if not at_work and not self._running():
                 return
             for shop in last.shops.values():
-                if shop.state != "active":
+                if shop.state not in ("active", "retiring", "removed"):
                     await queue.resume(shop.name)
             await process.clock.sleep(wait)
             wait = min(wait * 1.5, 2.0)
         last = self._world.audit.last
         kind = "not_drained" if last.messages else "leaked"
-        self._world.report((kind, f"{last.messages} {last.tokens} {last.requests}"))
+        kind = "operation_stays" if self._running() else kind
+        left = f"{last.messages} {last.tokens} {last.requests} {last.operations}"
+        self._world.report((kind, left))
+
+    def _running(self) -> bool:
+        rows = self._world.audit.last.operations.values()
+        return any(row.state == "running" for row in rows)
 
     async def _leave(self, clock: Clock) -> None:
         """Workers leave when they are told to, and nothing of them stays."""
@@ -112,8 +119,13 @@ class Fleet:
     def _judge(self) -> None:
         world = self._world
         for entry in world.ledger.entries.values():
-            if entry.acked and not entry.done and not entry.buried:
+            if entry.acked and not (entry.done or entry.buried or entry.discarded):
                 world.report(("lost", f"{entry}"))
+            if entry.refused and (entry.starts or entry.buried or entry.discarded):
+                world.report(("refused_but_stored", f"{entry}"))
+        if world.scenario.life:
+            for fault in world.audit.judge():
+                world.report(fault)
         messages = len(world.ledger.entries)
         weight = LOOKS[0] + LOOKS[1] * (messages + world.faults.happened + len(world.scenario.acts))
         if world.looks > weight + LOOKS[2] * world.loop.time():

@@ -24,6 +24,8 @@ class Entry:
     crashes: int = 0
     done: int = 0
     buried: bool = False  # with the dead letters
+    discarded: bool = False
+    refused: bool = False  # the one time that it was published
     over: bool = False  # done, rejected, buried, or its attempts are used up
 
 
@@ -41,6 +43,15 @@ class Ledger:
 
     def bury(self, id: str) -> None:
         self.entries[id].buried = self.entries[id].over = True
+
+    def discard(self, id: str) -> None:
+        self.entries[id].discarded = self.entries[id].over = True
+
+    def revive(self, id: str) -> None:
+        """It is work again, out of its order and with a clean record."""
+        entry = self.entries[id]
+        entry.buried = entry.ordered = entry.over = False
+        entry.crashes = 0
 
     def start(self, id: str, beside: Sequence[str] = ()) -> None:
         """A handler begins, ``beside`` others of its list; in order per shop the first time."""

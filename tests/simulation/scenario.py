@@ -23,7 +23,10 @@ ONE = Plan("one", _SHORT)
 TWO = Plan("two", replace(_SHORT, max_consumers=2, max_messages=1))
 STRICT = Plan("strict", replace(_SHORT, order=Order.STRICT))
 RATED = Plan("rated", replace(_SHORT, rates={"resource": Rate(4, timedelta(seconds=1))}))
-PLANS = (ONE, TWO, STRICT, RATED)
+BRIEF = Plan("brief", replace(_SHORT, ttl=timedelta(seconds=0.4), max_messages=1))
+CAPPED = Plan("capped", replace(_SHORT, max_backlog=3))
+PLANS = (ONE, TWO, STRICT, RATED, BRIEF, CAPPED)
+LIFE = ("retire", "discard", "discard", "redrive", "discard_dead", "cancel", "pause_now")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +49,12 @@ class Profile:
     fail: float = 0.1
     slow: float = 0.08
     crash: float = 0.02
+    reject: float = 0.01
+    life: float = 0.0  # share of schedules with operations, expiry, caps and pauses that stop now
     sweeps: float = 0.1  # share of schedules with a sweep every second; else it never comes
+
+
+USUAL = Profile(life=0.25)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +93,7 @@ class Act:
     """Something a person does."""
 
     wait: float
-    kind: str  # pause, resume, pause_until, nudge, move, limit
+    kind: str  # pause, resume, pause_until, nudge, move, limit; or one of LIFE
     shop: Shop
     value: float = 0.0
 
@@ -100,9 +108,14 @@ class Scenario:
     faults: int
     fault_probability: float
     sweep_every: float
+    life: bool
 
 
 def draw(chance: random.Random, profile: Profile) -> Scenario:
+    life = profile.life > 0 and chance.random() < profile.life
+    if life:
+        plans = (*profile.plans, BRIEF.name, CAPPED.name)
+        profile = replace(profile, people=1.0, reject=0.15, plans=plans)
     people = chance.random() < profile.people
     shops = [
         Shop(f"t/s{n}", plan := chance.choice(profile.plans), people and plan in ("one", "two"))
@@ -118,11 +131,12 @@ def draw(chance: random.Random, profile: Profile) -> Scenario:
         shops=shops,
         slots=[chance.choice((1, 1, 2, 3)) for _ in range(chance.randint(*profile.workers))],
         publishers=publishers,
-        acts=_acts(chance, shops) if people else [],
+        acts=_acts(chance, shops, LIFE if life else ()) if people else [],
         behaviours=behaviours,
         faults=0 if faultless else chance.randint(1, profile.most_faults),
         fault_probability=chance.choice((0.015, 0.04, 0.12)),
         sweep_every=1.0 if chance.random() < profile.sweeps else 3600.0,
+        life=life,
     )
 
 
@@ -168,18 +182,22 @@ def _behaviour(chance: random.Random, profile: Profile, faultless: bool) -> list
         "retry": profile.fail / 2,
         "slow": profile.slow,
         "hang": 0.01,
-        "reject": 0.01,
+        "reject": profile.reject,
         "crash": 0.0 if faultless else profile.crash,
     }
     weights["done"] = max(1 - sum(weights.values()), 0.0)
     return chance.choices(list(weights), list(weights.values()), k=3)
 
 
-def _acts(chance: random.Random, shops: list[Shop]) -> list[Act]:
+def _acts(chance: random.Random, shops: list[Shop], life: tuple[str, ...]) -> list[Act]:
     acts = []
     for _ in range(chance.randint(1, 5)):
         shop = chance.choice(shops)
         wait = chance.choice((0.0, 0.01, 0.1, 0.5)) * chance.random()
         kinds = ["pause", "resume", "pause_until", "nudge"] + ["move", "limit"] * shop.moves
+        kinds += life
         acts.append(Act(wait, chance.choice(kinds), shop, chance.uniform(0.05, 0.6)))
+    if life:  # when something has died
+        acts.append(Act(chance.uniform(0.3, 2.0), "redrive", chance.choice(shops)))
+        acts += [Act(0.6, "cancel", acts[-1].shop)] * (chance.random() < 0.2)
     return acts

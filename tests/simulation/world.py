@@ -24,7 +24,7 @@ from simulation.fleet import Fleet
 from simulation.ledger import Ledger
 from simulation.loop import LANE, SeededLoop
 from simulation.process import Faults, Killed, Process
-from simulation.scenario import Profile, Scenario, draw
+from simulation.scenario import USUAL, Profile, Scenario, draw
 
 STEPS = 60_000  # callbacks of one schedule, at most: more is a loop without end
 
@@ -61,7 +61,7 @@ class World:
     ) -> None:
         chance = random.Random(seed)
         self.chance = random.Random(chance.random())
-        profile = mutant.profile if mutant else Profile()
+        profile = mutant.profile if mutant else USUAL
         self.scenario: Scenario = draw(random.Random(chance.random()), profile)
         self.loop = SeededLoop(random.Random(chance.random()), self._before_jump)
         self.faults = Faults(

@@ -14,10 +14,11 @@ from simulation.mutants.changing import CHANGING
 from simulation.mutants.claiming import CLAIMING
 from simulation.mutants.fencing import FENCING
 from simulation.mutants.finishing import FINISHING
+from simulation.mutants.operating import OPERATING
 from simulation.mutants.publishing import PUBLISHING
 from simulation.mutants.serving import SERVING
 
 MUTANTS = {
     mutant.name: mutant
-    for mutant in (*PUBLISHING, *CLAIMING, *FENCING, *FINISHING, *CHANGING, *SERVING)
+    for mutant in (*PUBLISHING, *CLAIMING, *FENCING, *FINISHING, *CHANGING, *SERVING, *OPERATING)
 }
