@@ -99,3 +99,12 @@ def from_ms(ms: int) -> datetime:
 
 
 FOREVER_MS = to_ms(datetime(9999, 12, 31, tzinfo=UTC))
+LAST = from_ms(FOREVER_MS)
+
+
+def moment_in(now: datetime, wait: timedelta) -> datetime:
+    """``wait`` from now; what is beyond the calendar becomes its end."""
+    try:
+        return min(now + wait, LAST)
+    except OverflowError:
+        return LAST if wait > timedelta(0) else _EPOCH

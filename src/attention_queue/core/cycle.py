@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from attention_queue.clock import Clock
+from attention_queue.clock import Clock, moment_in
 from attention_queue.contract import (
     Admission,
     Admit,
@@ -276,7 +276,7 @@ class Cycle:
         after = STOP_AFTER if stop.after is None else stop.after
         state = None
         if stop.state is not None:
-            until = None if stop.after is None else self._clock.now() + stop.after
+            until = None if stop.after is None else moment_in(self._clock.now(), stop.after)
             state = ResourceState(stop.state, stop.reason, "handler", until)
         return replace(_stopped(after, stop.reason), state=state, scope=stop.scope)
 
