@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from attention_queue import app
 from attention_queue.application import Application
-from attention_queue.clock import Clock, SystemClock
+from attention_queue.clock import Clock, SystemClock, moment_in
 from attention_queue.contract import (
     PLANS,
     Override,
@@ -133,9 +133,9 @@ class AttentionQueue(Application):
             payload=body,
             content_type=content_type,
             headers=headers or {},
-            not_before=None if delay is None else self.clock.now() + delay,
+            not_before=None if delay is None else moment_in(self.clock.now(), delay),
             priority=priority,
-            expires_at=None if ttl is None else self.clock.now() + ttl,
+            expires_at=None if ttl is None else moment_in(self.clock.now(), ttl),
         )
 
     # What people change.

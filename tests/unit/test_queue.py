@@ -6,10 +6,12 @@ import threading
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from attention_queue import AttentionQueue, Plan, Resource
+from attention_queue.clock import LAST
 from attention_queue.contract.events import Published
 from attention_queue.errors import (
     ContractError,
@@ -169,3 +171,22 @@ async def test_plans_of_the_configuration_take_the_place_of_declared_ones(
     assert plans["basic"].max_messages == 7
     assert plans["vip"].lease == timedelta(seconds=9)
     assert plans["pro"].max_consumers == 3
+
+
+async def test_a_time_beyond_the_calendar_is_its_end(queue: AttentionQueue) -> None:
+    message = queue.message("t/1", "it", delay=timedelta.max, ttl=timedelta.max)
+
+    assert message.not_before == message.expires_at == LAST
+
+
+@pytest.mark.parametrize("payload", [bytearray(b"it"), memoryview(b"it")])
+async def test_bytes_of_any_kind_are_a_payload_as_they_are(
+    queue: AttentionQueue, payload: object
+) -> None:
+    assert queue.message("t/1", "it", payload).payload == b"it"
+
+
+async def test_a_resource_that_is_no_text_is_refused(queue: AttentionQueue) -> None:
+    resource: Any = 5
+    with pytest.raises(InvalidResource, match="want tenant/id, got int"):
+        await queue.publish(resource, "it")

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from attention_queue import app, config
 from attention_queue.cli.exits import Exit, Leave
-from attention_queue.clock import Clock, SystemClock
+from attention_queue.clock import Clock, SystemClock, moment_in
 from attention_queue.contract.units import read_duration, read_moment
 from attention_queue.errors import ContractError
 from attention_queue.ports import Engine, Insight
@@ -70,7 +70,7 @@ def end_of(lasts: str | None, until: str | None) -> datetime | None:
         length = duration_of("--for", lasts)
         if length <= timedelta(0):
             raise Leave(Exit.USAGE, f"--for {lasts}: it would end as it begins")
-        return now + length
+        return moment_in(now, length)
     if until is None:
         return None
     end = moment_of("--until", until)

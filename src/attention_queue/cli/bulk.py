@@ -16,7 +16,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColum
 
 from attention_queue.cli.exits import Exit, Leave
 from attention_queue.cli.output import console
-from attention_queue.clock import SystemClock
+from attention_queue.clock import SystemClock, moment_in
 from attention_queue.contract import Priority, Resource, WorkMessage, new_id
 from attention_queue.contract.messages import MAX_PAYLOAD
 from attention_queue.contract.untrusted_json import check_json
@@ -85,13 +85,14 @@ class Bulk:
             resource = Resource.parse(read.resource)
         except ContractError as error:
             raise ContractError(f"$.resource: {error}") from None
+        wait = self.delay
         try:
             return WorkMessage(
                 id=new_id() if read.id is None else read.id,
                 resource=resource,
                 type=read.type,
                 payload=bytes(read.payload),
-                not_before=None if self.delay is None else SystemClock().now() + self.delay,
+                not_before=None if wait is None else moment_in(SystemClock().now(), wait),
                 priority=self.priority,
             )
         except InvalidMessage as error:

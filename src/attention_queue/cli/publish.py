@@ -16,7 +16,7 @@ from attention_queue import app, config
 from attention_queue.cli.bulk import BATCH, Bulk, Report
 from attention_queue.cli.exits import Exit, Leave
 from attention_queue.cli.output import Output, Url, print_one, talk
-from attention_queue.clock import SystemClock
+from attention_queue.clock import SystemClock, moment_in
 from attention_queue.contract import PLANS, Priority, Resource, WorkMessage, new_id
 from attention_queue.contract.messages import MAX_PAYLOAD
 from attention_queue.contract.units import read_duration
@@ -104,7 +104,7 @@ def _message(
         resource=Resource.parse(resource),
         type=type,
         payload=body,
-        not_before=None if wait is None else SystemClock().now() + wait,
+        not_before=None if wait is None else moment_in(SystemClock().now(), wait),
         priority=_priority(priority),
     )
 

@@ -32,6 +32,8 @@ class Resource(msgspec.Struct, frozen=True, order=True, cache_hash=True):
         Raises:
             InvalidResource: No slash, or a part is no id.
         """
+        if not isinstance(text, str):
+            raise InvalidResource(str(text), f"want tenant/id, got {type(text).__name__}")
         tenant, slash, id = text.partition("/")
         if not slash:
             raise InvalidResource(text, "want tenant/id")

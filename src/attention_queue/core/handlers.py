@@ -146,8 +146,8 @@ def encode(payload: object) -> tuple[bytes, str]:
     Raises:
         ContractError: It cannot be written as JSON.
     """
-    if isinstance(payload, bytes):
-        return payload, BYTES
+    if isinstance(payload, bytes | bytearray | memoryview):
+        return bytes(payload), BYTES
     if dump := getattr(payload, "model_dump_json", None):
         return dump().encode(), JSON
     try:
