@@ -63,6 +63,8 @@ class WorkMessage(msgspec.Struct, frozen=True, kw_only=True):
                 _known_types.add(self.type)
         if self.expires_at is not None and self.expires_at.tzinfo is None:
             raise InvalidMessage("expires_at", "want a time with its zone (datetime.now(UTC))")
+        if self.priority is not None and type(self.priority) is not Priority:
+            raise InvalidMessage("priority", f"want a Priority, got {self.priority!r:.40}")
         if self.headers or self.not_before is not None or self.content_type not in _USUAL:
             self._check_rare()
 

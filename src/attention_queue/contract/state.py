@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
+from attention_queue.errors import ContractError
+
 
 class State(Enum):
     """Only ``active`` is served. All but ``retiring`` and ``removed`` keep the work and wait."""
@@ -30,6 +32,12 @@ class ResourceState:
     reason: str = ""
     actor: str = ""
     until: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if self.until is not None and self.until.tzinfo is None:
+            raise ContractError("state: until: want a time with its zone (datetime.now(UTC))")
+        if any(c == "\0" or "\ud800" <= c <= "\udfff" for c in self.reason + self.actor):
+            raise ContractError("state: reason: NUL or a lone surrogate")
 
     def at(self, now: datetime) -> State:
         """The state that counts at ``now``: one whose ``until`` has passed is over."""

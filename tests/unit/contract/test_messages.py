@@ -20,6 +20,12 @@ def message(**fields: Any) -> WorkMessage:
     return WorkMessage(**whole | fields)
 
 
+@pytest.mark.parametrize("priority", [-1, 0, 7, True, "high"])
+def test_a_priority_is_one_of_the_three_lanes(priority: object) -> None:
+    with pytest.raises(InvalidMessage, match="want a Priority"):
+        message(priority=priority)
+
+
 @given(values.ids)
 def test_any_id_that_can_be_shown_is_a_message_id(id: str) -> None:
     assert message(id=id).id == id

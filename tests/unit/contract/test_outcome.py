@@ -78,3 +78,14 @@ def test_the_end_itself_is_over() -> None:
 
     assert paused.at(NOON - timedelta(microseconds=1)) is State.PAUSED
     assert paused.at(NOON) is State.ACTIVE
+
+
+def test_a_state_ends_at_a_moment_with_its_zone() -> None:
+    with pytest.raises(ContractError, match="a time with its zone"):
+        ResourceState(State.PAUSED, until=NOON.replace(tzinfo=None))
+
+
+@pytest.mark.parametrize("text", ["\0", "\ud800"])
+def test_a_state_has_a_reason_that_every_store_takes(text: str) -> None:
+    with pytest.raises(ContractError, match="NUL or a lone surrogate"):
+        ResourceState(State.PAUSED, reason=text)
