@@ -16,6 +16,7 @@ from attention_queue.cli.output import talk
 from attention_queue.contract.units import write_duration
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_SAME = 0.1  # seconds: timeout and npm tell a process and its group, which is one telling
 _AFTER_GRACE = 5.0  # seconds that an orphan may take longer than its grace
 
 
@@ -28,7 +29,7 @@ class Leaving:
 
     def __init__(self, drain: Callable[[], None], *, grace: timedelta, watched: bool) -> None:
         self._drain, self._grace, self._watched = drain, grace, watched
-        self._told = False
+        self._told: float | None = None  # when
 
     def __enter__(self) -> Leaving:
         loop = asyncio.get_running_loop()
@@ -56,10 +57,13 @@ class Leaving:
         os._exit(code)
 
     def _signalled(self, number: int) -> None:
-        if self._told:
+        now = self._loop.time()
+        if self._told is not None:
+            if now - self._told < _SAME:
+                return
             talk("leaving at once")
             self.at_once(128 + number)
-        self._told = True
+        self._told = now
         grace = write_duration(self._grace)
         talk(f"draining: running handlers have {grace}; a second signal leaves at once")
         self._drain()
@@ -73,5 +77,5 @@ class Leaving:
         self.at_once(1)
 
     def _orphaned(self) -> None:
-        if not self._told:
+        if self._told is None:
             self._signalled(signal.SIGTERM)

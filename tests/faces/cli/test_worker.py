@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -90,12 +91,28 @@ def test_a_second_signal_leaves_at_once(
         shown = cli("explain", "eu/store-1", "-o", "json").data
         worker.send(number)
         worker.until("draining: running handlers have 25s")
-        worker.send(number)
+        while worker.process.poll() is None:
+            worker.send(number)
+            with suppress(subprocess.TimeoutExpired):
+                worker.process.wait(0.05)
         ended = worker.ended()
 
     assert ended == code
     assert shown["verdict"] == "serving"
     assert cli("show", "eu/store-1", "-o", "json").data["tokens"][0]["loaned"] == 1
+
+
+def test_a_signal_that_comes_twice_at_once_is_one(folder: Path, given: Setup) -> None:
+    given(one_endless)
+
+    with running(folder, "worker", "shop:queue", "--grace", "500ms") as worker:
+        worker.until("entered")
+        worker.send(signal.SIGTERM)
+        worker.send(signal.SIGINT)
+        code = worker.ended()
+
+    assert code == 1
+    assert "leaving at once" not in worker.said
 
 
 def test_what_is_not_done_within_the_grace_is_left_and_said(
