@@ -48,9 +48,9 @@ class _Held:
 
     def look_in(self) -> float | None:
         """Seconds until the next look; None while there is nothing to look at."""
+        self._looks_at = float("inf")  # what is added from here on has not been seen: it wakes
         moments = [renewed + _third(begun) for begun, renewed in list(self._renewed.items())]
         if not moments:
-            self._looks_at = float("inf")
             return None
         now = self._clock.monotonic()
         self._looks_at = min([now + LONGEST, *moments])
