@@ -14,7 +14,7 @@ from simulation.process import Process
 if TYPE_CHECKING:
     from simulation.world import World
 
-DRAINED_WITHIN = 60.0  # virtual seconds after the last fault
+DRAINED_WITHIN = 180.0  # virtual seconds after the last fault; a type that few know takes long
 LEFT_WITHIN = 60.0  # virtual seconds in which a worker that is told to drain is gone
 DISTURBED_FOR = 6.0  # virtual seconds; then whatever did not happen yet will not
 LOOKS = 40, 12, 10  # at requests: so many, and so many for each message, and for each second

@@ -37,14 +37,16 @@ class Token:
     deliveries: list[Delivery]
 
 
+KEYS = st.tuples(st.sampled_from((0, 0, 0, 1_000, 2_000)), st.integers(1, 200))
+
+
 @st.composite
 def queues(draw: st.DrawFn) -> tuple[list[Key], list[Token]]:
     """All rows of a queue, and the tokens that are out after some were lent and some returned.
 
     Each takes a prefix of what is free, in the order of taking.
     """
-    seqs = draw(st.lists(st.integers(1, 200), unique=True, min_size=1, max_size=40))
-    keys = [(draw(st.sampled_from((0, 0, 0, 1_000, 2_000))), seq) for seq in seqs]
+    keys = draw(st.lists(KEYS, unique_by=lambda key: key[1], min_size=1, max_size=40))
     tokens: list[Token] = []
     for _ in range(draw(st.integers(1, 6))):
         if tokens and draw(st.booleans()):
