@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Coroutine, Iterable, Mapping
 from datetime import timedelta
@@ -28,6 +29,7 @@ class BlockingQueue:
         self._queue = queue
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._process = 0  # in which it was opened
 
     def publish(
         self,
@@ -60,6 +62,7 @@ class BlockingQueue:
         return self._wait(self._queue.publish_many(messages))
 
     def __enter__(self) -> BlockingQueue:
+        self._process = os.getpid()
         if self._queue.loop is not None:
             self._loop = self._queue.loop
             return self
@@ -89,6 +92,9 @@ class BlockingQueue:
         if self._loop is None:
             coroutine.close()
             raise ContractError("use it inside with BlockingQueue(queue)")
+        if os.getpid() != self._process:  # the thread that would answer is not here
+            coroutine.close()
+            raise ContractError("it was opened before this process was forked: open one here")
         if _running_loop() is self._loop:
             coroutine.close()
             raise ContractError("this is the queue's own event loop: await queue.publish instead")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -129,3 +131,42 @@ async def test_from_the_queues_own_loop_it_is_refused_instead_of_waiting_for_eve
 async def test_inside_another_loop_it_has_its_own(url: str) -> None:
     with BlockingQueue(AttentionQueue("market", url=url)) as blocking:
         assert blocking.publish("t/1", "it", id="m") == "m"
+
+
+FORKED = """
+import asyncio, os, sys
+from attention_queue import AttentionQueue, BlockingQueue
+from attention_queue.errors import AttentionQueueError
+
+def in_child(publish):
+    if os.fork() == 0:
+        try:
+            publish()
+        except AttentionQueueError as error:
+            print(error, flush=True)
+        os._exit(0)
+    os.wait()
+
+queue = AttentionQueue("market", url=sys.argv[1])
+with BlockingQueue(queue) as blocking:
+    in_child(lambda: blocking.publish("t/1", "it"))
+    blocking.publish("t/1", "it")
+
+asyncio.run(queue.open())
+in_child(lambda: asyncio.run(queue.publish("t/1", "it")))
+os._exit(0)
+"""
+
+
+def test_what_was_opened_before_a_fork_says_so_in_the_child(url: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKED, url],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    first, second = ran.stdout.splitlines()
+    assert first == "it was opened before this process was forked: open one here"
+    assert "opened before this process was forked: open it here" in second
