@@ -11,6 +11,7 @@ import apsw
 import pytest
 
 from attention_queue.clock import ManualClock
+from attention_queue.engines.sqlite.database import connect
 from attention_queue.engines.sqlite.engine import open_writer
 from attention_queue.engines.sqlite.transaction import Transaction
 from attention_queue.engines.sqlite.writer import InlineWriter, ThreadWriter, Writer
@@ -238,3 +239,17 @@ async def test_a_commit_of_another_connection_is_heard_of_while_somebody_watches
         await heard.wait()
     threaded.watch(False)
     await other.close()
+
+
+def test_a_file_that_is_broken_inside_is_no_traceback(tmp_path: Path) -> None:
+    path = tmp_path / "attention.db"
+    db = connect(str(path))
+    page = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'counter'").get
+    size = db.pragma("page_size")
+    db.close()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xff" * size)
+
+    with pytest.raises(EngineUnavailable, match="malformed"):
+        open_writer(str(path), ManualClock())

@@ -51,8 +51,9 @@ class Group:
 
     def __init__(self, db: apsw.Connection, path: str, clock: Clock, turn: Turn | None) -> None:
         self._db, self._path, self._clock, self._turn = db, path, clock, turn
-        self.directory = self._read_directory()
-        self._seen = self._version()
+        with mapped(path):
+            self.directory = self._read_directory()
+            self._seen = self._version()
 
     def execute(self, operations: Sequence[Operation[Any]]) -> list[Any]:
         """The result of each, or the exception it raised. All that succeeded is on the disk."""
@@ -230,7 +231,7 @@ class ThreadWriter:
 
     def _submit(self, turn: list[Waiting]) -> None:
         with self._lock:  # nothing may come to stand behind the end
-            if self._closed:
+            if self._closed or not self._thread.is_alive():
                 raise EngineUnavailable(_CLOSED)
             self._queue.put(turn)
 
@@ -295,5 +296,5 @@ class ThreadWriter:
             listener()
 
 
-_CLOSED = "the engine is closed"
+_CLOSED = "the engine is closed, or was opened before this process was forked: open it here"
 _NO_ANSWER = f"the database did not answer within {PATIENCE:.0f} s: another process may be stopped"
