@@ -38,7 +38,9 @@ class Fleet:
         for number in range(len(self._scenario.slots)):
             self._start(number)
         await asyncio.wait(self._others(), timeout=DISTURBED_FOR)
-        self._world.faults.left = 0
+        while self._running() and process.clock.monotonic() < DISTURBED_FOR:
+            await process.clock.sleep(0.1)
+        self._world.faults.left = self._world.faults.kept = 0
         self._world.note("healed")
         for number, (floor, _) in self._floors.items():
             if floor.process.dead:

@@ -33,8 +33,13 @@ class Faults:
     kinds: tuple[str, ...]  # kill, pause, lose_reply, refuse, clock
     pause_for: tuple[float, float] = (0.7, 1.6)  # seconds; the leases are shorter
     happened: int = 0
+    kept: int = 0  # for what happens seldom: steps of operations
 
-    def draw(self, allowed: tuple[str, ...]) -> str | None:
+    def draw(self, allowed: tuple[str, ...], *, seldom: bool = False) -> str | None:
+        if seldom and self.kept > 0 and self.chance.random() < 0.25:
+            self.kept -= 1
+            self.happened += 1
+            return self.chance.choice([kind for kind in self.kinds if kind in allowed])
         if self.left <= 0 or self.chance.random() >= self.probability:
             return None
         kinds = [kind for kind in self.kinds if kind in allowed]
@@ -103,7 +108,7 @@ class Process(Lane):
             EngineUnavailable: The call, or its reply, was lost.
         """
         self.check()
-        if fault := self.faults.draw(allowed):
+        if fault := self.faults.draw(allowed, seldom=where.endswith(" step")):
             self.note(f"{where}: {fault}")
             match fault:
                 case "kill":

@@ -69,6 +69,7 @@ class World:
             self.scenario.fault_probability,
             self.scenario.faults,
             profile.faults,
+            kept=2 if self.scenario.life and self.scenario.faults else 0,
         )
         self.trace: list[str] | None = [] if traced else None
         self.fault: tuple[str, str] | None = None
