@@ -172,7 +172,8 @@ class World:
         """Nothing is ready to run: no request may be, with a worker that sleeps."""
         last, now = self.audit.last, self._house.clock.now_ms()
         due = [r for r in last.requests.values() if r.due == 0 or r.due < now - 2]
-        if self.loop.offset_ms:  # a timer goes by monotonic time, and then by the next look
+        # The clock was set: a timer goes by monotonic time, and then by the next look.
+        if self.loop.offset_ms or self.loop.set_back_ms:
             due = [r for r in due if r.due == 0]
         if not due or self.over:
             return
