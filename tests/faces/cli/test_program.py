@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from faces.cli.conftest import Cli
@@ -58,3 +62,11 @@ def test_a_slip_is_a_usage_error_that_says_what_would_be_right(
     assert (ran.code, ran.out) == (2, "")
     assert said in ran.err
     assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_standard_file_may_be_closed(folder: Path, closed: str) -> None:
+    command = f'exec "{sys.executable}" -m attention_queue config show {closed}'
+    code = subprocess.run(["sh", "-c", command], cwd=folder, check=False, timeout=60).returncode
+
+    assert code == 0

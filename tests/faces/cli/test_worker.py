@@ -80,6 +80,16 @@ def test_one_worker_serves_several_groups(folder: Path, given: Setup) -> None:
     assert code == 0
 
 
+def test_a_worker_needs_no_stdin(folder: Path) -> None:
+    command = f'exec "{sys.executable}" -m attention_queue worker shop:queue <&- 2>&1'
+    with subprocess.Popen(["sh", "-c", command], cwd=folder, stdout=subprocess.PIPE) as worker:
+        assert worker.stdout is not None
+        assert b"serving" in worker.stdout.readline()
+        worker.terminate()
+
+        assert worker.wait(30) == 0
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_second_signal_leaves_at_once(
     folder: Path, given: Setup, cli: Cli, number: signal.Signals, code: int
