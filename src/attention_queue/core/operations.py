@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -21,17 +22,26 @@ class Operations:
 
     def __init__(self, engine: Engine, clock: Clock, bus: Bus, *, owner: str) -> None:
         self._engine, self._clock, self._bus, self._owner = engine, clock, bus, owner
+        self._renew_at = -math.inf  # monotonic; until then it leads and need not ask
 
     async def run(self) -> None:
         """Until cancelled; no error ends it."""
         while True:
             try:
-                busy = await self._engine.lead("operations", self._owner, LEASE)
-                if not busy or await self._engine.step(None, STEP) is None:
+                if not await self._leads() or await self._engine.step(None, STEP) is None:
                     await self._clock.sleep(EVERY)
             except Exception as exc:  # the next look tries again
                 self._bus.emit(LoopFailed("operations", f"{type(exc).__name__}: {exc}"))
                 await self._clock.sleep(EVERY)
+
+    async def _leads(self) -> bool:
+        """Renewed at half of the lease, so that an idle file is not written to at every look."""
+        asked = self._clock.monotonic()
+        if asked < self._renew_at:
+            return True
+        leads = await self._engine.lead("operations", self._owner, LEASE)
+        self._renew_at = asked + LEASE.total_seconds() / 2 if leads else -math.inf
+        return leads
 
 
 async def run_to_end(

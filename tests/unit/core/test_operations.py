@@ -72,6 +72,37 @@ async def test_of_two_workers_one_steps(attn: Attn, queue: AttentionQueue) -> No
     assert (first, second, failures) == (True, False, [])
 
 
+class Counting:
+    """The engine, with the number of times that somebody asked for the lead."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine, self.asked = engine, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    async def lead(self, *arguments: Any) -> bool:
+        self.asked += 1
+        return bool(await self._engine.lead(*arguments))
+
+
+async def test_a_leader_that_has_nothing_to_do_writes_twice_in_a_lease(
+    attn: Attn, queue: AttentionQueue
+) -> None:
+    await attn.advance(LEASE)
+    engine: Any = Counting(attn.engine)
+    loop = Operations(engine, attn.clock, attn.bus, owner="w0")
+
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(loop.run())
+        for _ in range(int(LEASE.total_seconds() / EVERY)):
+            await rest(attn)
+            attn.clock.advance(timedelta(seconds=EVERY))
+        running.cancel()
+
+    assert engine.asked == 2
+
+
 async def test_a_step_that_fails_is_told_and_tried_again(attn: Attn, queue: AttentionQueue) -> None:
     await die(attn, 1)
     number = await queue.start(order(Kind.DISCARD_DEAD), actor="ann")
