@@ -63,7 +63,7 @@ LEVEL_OF: Mapping[type[Event], str] = {
     OperationStarted: INFO,
     TokenWasLost: WARNING,
     HandlerStuck: WARNING,
-    DeadLettered: WARNING,
+    DeadLettered: WARNING,  # by a retirement: only at debug
     LoansRescued: WARNING,
     ScopeStopped: WARNING,
     LoopFailed: ERROR,
@@ -137,8 +137,11 @@ class Logs:
 
     def _sink(self, level: str) -> Callable[[Event], None]:
         write = getattr(self._logger, level)
+        all_of_it = self._floor == 0
 
         def sink(event: Event) -> None:
+            if not all_of_it and isinstance(event, DeadLettered) and event.reason == "retired":
+                return
             with suppress(OSError, ValueError):  # a full disk or a closed pipe stops no work
                 write(event.name, **entry_of(event))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -72,6 +73,14 @@ def test_an_event_has_the_line_that_is_promised(event: e.Event) -> None:
 def test_a_sweep_that_found_nothing_is_no_warning() -> None:
     assert [line["level"] for line in written(e.SweepFinished({}))] == ["debug"]
     assert written(e.SweepFinished({}), level="info") == []
+
+
+def test_what_a_retirement_sets_aside_has_no_line_for_each() -> None:
+    dead = [each for each in ONE_OF_EACH if isinstance(each, e.DeadLettered)]
+    retired = [replace(each, reason="retired") for each in dead]
+
+    assert written(*retired, level="info") == []
+    assert len(written(*retired)) == len(written(*dead, level="warning")) == 1
 
 
 @pytest.mark.parametrize("progress", ["done", "cancelled"])
