@@ -206,3 +206,17 @@ async def test_an_unknown_operation_is_refused(stage: Stage) -> None:
 def test_an_order_that_makes_no_sense_is_refused(kind: Kind, selection: dict[str, object]) -> None:
     with pytest.raises(ContractError, match=kind.value):
         order(kind, **selection)
+
+
+async def test_a_step_moves_no_more_than_a_few_megabytes(stage: Stage) -> None:
+    await stage.open()
+    large = bytes(256 * 1024)
+    ids = [f"{n}" for n in range(20)]
+    await stage.put(*(WorkMessage(id=id, resource=A, type="t", payload=large) for id in ids))
+    number = await start(stage, Kind.DISCARD, resource=A)
+
+    first = await step(stage, number, limit=100)
+    figures = await run(stage, number)
+
+    assert 10 < first.done < 20
+    assert figures.done == 20

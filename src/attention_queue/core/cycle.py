@@ -113,6 +113,8 @@ class Cycle:
         A handler in a thread runs on, so its token is not given back: nobody else may be at work on
         the resource before the lease has ended.
         """
+        if not self.turn.leave:
+            return self._broken("handler", RuntimeError("it cancelled its own task"))
         if self.call is not None and self.call.in_thread:
             await self._settle(take=0)
             raise asyncio.CancelledError

@@ -68,6 +68,8 @@ class Slots:
     async def cancel(self) -> int:
         """Cancel what runs and give it a second to let go; how many it were."""
         tasks = list(self._running.values())
+        for cycle in self._running:
+            cycle.turn.leave = True
         for task in tasks:
             task.cancel()
         if tasks:

@@ -48,7 +48,7 @@ SELECT max(dead_id) FROM dead
 
 -- name: dead_page
 -- By primary key; NULL does not narrow it down.
-SELECT d.dead_id, d.rid, r.tenant, r.state FROM dead d JOIN resource r ON r.rid = d.rid
+SELECT d.dead_id, d.rid, r.tenant, r.state, length(d.payload) FROM dead d JOIN resource r ON r.rid = d.rid
 WHERE d.dead_id > ?1 AND d.dead_id <= ?2 AND r.gid = ?3
   AND (?4 IS NULL OR d.rid = ?4) AND (?5 IS NULL OR r.tenant = ?5)
   AND (?6 IS NULL OR d.type = ?6) AND (?7 IS NULL OR d.error = ?7)
@@ -58,7 +58,7 @@ ORDER BY d.dead_id LIMIT ?11
 
 -- name: dead_page_of
 -- The same for one resource. Rides dead_resource.
-SELECT d.dead_id, d.rid, r.tenant, r.state FROM dead d JOIN resource r ON r.rid = d.rid
+SELECT d.dead_id, d.rid, r.tenant, r.state, length(d.payload) FROM dead d JOIN resource r ON r.rid = d.rid
 WHERE d.rid = ?4 AND d.dead_id > ?1 AND d.dead_id <= ?2 AND r.gid = ?3
   AND (?5 IS NULL OR r.tenant = ?5)
   AND (?6 IS NULL OR d.type = ?6) AND (?7 IS NULL OR d.error = ?7)
@@ -85,7 +85,7 @@ DELETE FROM dead WHERE dead_id = ?
 
 -- name: backlog_page
 -- A resource's messages by primary key, up to what was there when the operation began.
-SELECT due_ms, seq, type, enqueued_ms FROM message
+SELECT due_ms, seq, type, enqueued_ms, length(payload) FROM message
 WHERE rid = ?1 AND (due_ms, seq) > (?2, ?3) AND seq <= ?4 ORDER BY due_ms, seq LIMIT ?5
 
 -- name: count_dead

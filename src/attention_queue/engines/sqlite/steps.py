@@ -9,7 +9,7 @@ from attention_queue.clock import MS
 from attention_queue.contract import State
 from attention_queue.contract.events import DeadLettered, Event, OperationAdvanced, StateChanged
 from attention_queue.contract.operation import Kind, OperationFigures, Progress
-from attention_queue.engines.sqlite.loans import Range, loan_of
+from attention_queue.engines.sqlite.loans import MAX_BYTES, Range, loan_of
 from attention_queue.engines.sqlite.operations import (
     Order,
     chunk,
@@ -50,10 +50,11 @@ def step(tx: Transaction, number: int, limit: int) -> Stepped:
 
 
 def _dead_letters(tx: Transaction, order: Order, limit: int) -> tuple[int, int, list[Event]]:
-    rows = _dead_page(tx, order, limit)
+    page = _dead_page(tx, order, limit)
+    rows = _light(page)
     revived: dict[int, Counter[int]] = {}
     skipped = 0
-    for dead_id, rid, tenant, state in rows:
+    for dead_id, rid, tenant, state, _size in rows:
         if order.kind is Kind.REDRIVE:
             gone = state in (State.RETIRING.value, State.REMOVED.value)
             due_ms = _spread(tx, order, dead_id)
@@ -69,7 +70,7 @@ def _dead_letters(tx: Transaction, order: Order, limit: int) -> tuple[int, int, 
     last = rows[-1][0] if rows else order.last
     done = len(rows) - skipped
     _note(tx, order, (order.last_due, last), done, skipped)
-    if len(rows) < limit:
+    if len(rows) == len(page) < limit:
         tx.run("end_operation", Progress.DONE.value, tx.now_ms, order.number)
     return done, skipped, []
 
@@ -82,6 +83,16 @@ def _dead_page(tx: Transaction, order: Order, limit: int) -> list[Row]:
         name, order.last, order.upto, order.gid, order.rid, of.tenant, of.type, of.error,
         of.reason, order.older_than_ms(), ids, limit,
     )  # fmt: skip
+
+
+def _light(page: list[Row]) -> list[Row]:
+    """As many as one transaction should move: the others wait for its commit."""
+    size = 0
+    for n, row in enumerate(page, 1):
+        size += row[4]
+        if size > MAX_BYTES:
+            return page[:n]
+    return page
 
 
 def _spread(tx: Transaction, order: Order, dead_id: int) -> int:
@@ -98,7 +109,8 @@ def _backlog(tx: Transaction, order: Order, limit: int) -> tuple[int, int, list[
     tokens = _living(tx, order)
     loaned = loan_of(tokens)
     start = (order.last_due, order.last) if order.kind is Kind.DISCARD else (-1, -1)
-    rows = tx.all("backlog_page", order.rid, *start, _upto(order), limit)
+    page = tx.all("backlog_page", order.rid, *start, _upto(order), limit)
+    rows = _light(page)
     events: list[Event] = []
     done = skipped = 0
     for row in rows:
@@ -114,7 +126,7 @@ def _backlog(tx: Transaction, order: Order, limit: int) -> tuple[int, int, list[
     waits = retires and bool(tokens)
     skipped = 0 if retires else skipped  # it comes back to them until they are gone
     _note(tx, order, last, done, skipped, wait_ms=_WAIT_MS if waits and not done else 0)
-    if len(rows) < limit and not waits:
+    if len(rows) == len(page) < limit and not waits:
         tx.run("end_operation", Progress.DONE.value, tx.now_ms, order.number)
         events += _bury_resource(tx, order) if retires else []
     return done, skipped, events
