@@ -15,7 +15,16 @@ from attention_queue.cli.acting import Actor, DryRun, Reason, Yes, duration_of, 
 from attention_queue.cli.exits import Exit, Leave
 from attention_queue.cli.found import group_of, looking, resource_of
 from attention_queue.cli.operating import Order, extent, told
-from attention_queue.cli.output import GroupName, Output, Url, print_many, print_one, talk
+from attention_queue.cli.output import (
+    GroupName,
+    Limit,
+    Number,
+    Output,
+    Url,
+    print_many,
+    print_one,
+    talk,
+)
 from attention_queue.cli.retire import Detach
 from attention_queue.clock import SystemClock
 from attention_queue.contract.operation import DeadGroup, DeadLetter, Kind, Operation, Selection
@@ -31,9 +40,7 @@ _PAGE = 200  # dead letters read at once
 
 Which = Annotated[str, Parameter(help="A resource, error:Timeout type:T reason:R id:7 older:>1h.")]
 By = Annotated[Literal["error", "resource"] | None, Parameter(help="Count them by this.")]
-Limit = Annotated[int, Parameter(help="Rows, at most.")]
 Before = Annotated[int | None, Parameter(help="Go on below this number.")]
-Number = Annotated[int, Parameter(help="Its number in attn dlq ls.")]
 All = Annotated[bool, Parameter(help="All there are in the group.", show_default=False)]
 PerSecond = Annotated[str | None, Parameter(help="No faster than this: 50/s.")]
 Jitter = Annotated[str | None, Parameter(help="Let them fall due spread over so long: 30s.")]
@@ -49,8 +56,6 @@ def ls(
     url: Url = None,
 ) -> None:
     """List dead letters, newest first; or count them by error or resource."""
-    if limit < 1:
-        raise Leave(Exit.USAGE, f"--limit: want at least 1, got {limit}")
     now = SystemClock().now()
     if by is not None:
         counted = asyncio.run(_groups(url, group, which, GroupBy(by)))

@@ -9,9 +9,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from attention_queue.cli import cards
-from attention_queue.cli.exits import Exit, Leave
+from attention_queue.cli.exits import Exit
 from attention_queue.cli.found import Name, group_of, looking, resource_of
-from attention_queue.cli.output import GroupName, Output, Url, print_many, print_one, talk
+from attention_queue.cli.output import GroupName, Limit, Output, Url, print_many, print_one, talk
 from attention_queue.clock import SystemClock
 from attention_queue.contract import Resource
 from attention_queue.contract.figures import Overview, ResourceFigures, ResourceFilter, ResourceRow
@@ -26,7 +26,6 @@ Filter = Annotated[
     str, Parameter(help="plan:pro state:paused tenant:eu-* backlog:>1000 oldest:>5m error:E.")
 ]
 Busy = Annotated[bool, Parameter(help="Only those with work.", show_default=False)]
-Limit = Annotated[int, Parameter(help="Rows, at most.")]
 After = Annotated[str | None, Parameter(help="Go on behind this resource.")]
 
 
@@ -48,8 +47,6 @@ def ls(
     url: Url = None,
 ) -> None:
     """List resources, a page at a time."""
-    if limit < 1:
-        raise Leave(Exit.USAGE, f"--limit: want at least 1, got {limit}")
     wanted = read_filter(filter, busy=busy)
     start = Resource.parse(after) if after else None
     rows = asyncio.run(_list(url, group, wanted, start, limit + 1))

@@ -12,14 +12,12 @@ from attention_queue.cli import lists
 from attention_queue.cli.acting import Actor, acting
 from attention_queue.cli.found import group_of, looking
 from attention_queue.cli.operating import drawn
-from attention_queue.cli.output import GroupName, Output, Url, print_many, print_one
+from attention_queue.cli.output import GroupName, Limit, Number, Output, Url, print_many, print_one
 from attention_queue.clock import SystemClock
 from attention_queue.contract.operation import OperationFigures
 from attention_queue.core.entries import operation_table
 from attention_queue.errors import UnknownOperation
 
-Number = Annotated[int, Parameter(help="Its number in attn op ls.")]
-Limit = Annotated[int, Parameter(help="Rows, at most.")]
 Before = Annotated[int | None, Parameter(help="Go on below this number.")]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import msgspec
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -18,6 +18,12 @@ from attention_queue.core.wording import plain
 Format = Literal["table", "json", "ndjson", "csv"]
 Output = Annotated[Format, Parameter(name=["--output", "-o"], help="How data is printed.")]
 Url = Annotated[str | None, Parameter(name="--url", help="The engine, sqlite:///attention.db.")]
+Limit = Annotated[
+    int, Parameter(help="Rows, at most.", validator=validators.Number(gte=1, lte=100_000))
+]
+Number = Annotated[
+    int, Parameter(help="Its number in the list.", validator=validators.Number(gte=1, lt=2**63))
+]
 GroupName = Annotated[str | None, Parameter(name="--group", help="If there are several.")]
 
 Data = dict[str, object]

@@ -14,7 +14,7 @@ from attention_queue.cli import lists
 from attention_queue.cli.acting import DryRun, acting
 from attention_queue.cli.exits import Exit
 from attention_queue.cli.found import Name, group_of, looking, resource_of
-from attention_queue.cli.output import GroupName, Output, Url, columns, print_many, talk
+from attention_queue.cli.output import GroupName, Limit, Output, Url, columns, print_many, talk
 from attention_queue.clock import SystemClock
 from attention_queue.contract.operation import AuditEntry
 from attention_queue.contract.views import Finding, Line, Waiting
@@ -26,7 +26,6 @@ from attention_queue.ports import Insight
 _SHOWN = 100  # findings in a table
 
 Whose = Annotated[str | None, Parameter(help="Only what was done to this resource.")]
-Limit = Annotated[int, Parameter(help="Rows, at most.")]
 Before = Annotated[int | None, Parameter(help="Go on below this number.")]
 First = Annotated[int, Parameter(help="So many of each lane and of each reason.")]
 

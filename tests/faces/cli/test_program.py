@@ -48,7 +48,7 @@ def test_the_list_shows_every_command(cli: Cli) -> None:
         (("status", "--colour"), "see attn status --help"),
         (("status", "-o", "yaml"), "see attn status --help"),
         (("ls", "--limit", "many"), "see attn ls --help"),
-        (("ls", "--limit", "0"), "--limit: want at least 1, got 0"),
+        (("ls", "--limit", "0"), "for --limit. Must be >= 1"),
         (("show",), "see attn show --help"),
         (("worker",), "attn: which application? attn worker package.module:queue\n"),
         (("worker", "a:b", "--slots", "0"), "slots: want a whole number of at least 1"),

@@ -115,7 +115,7 @@ def test_an_interrupt_leaves_the_operation_to_the_workers(
         (("dlq", "ls", "older:1h"), 2, "want older:>1h"),
         (("dlq", "ls", "tenant:eu-*"), 2, "want a whole tenant here"),
         (("dlq", "ls", "a", "b"), 2, "there is a resource already, 'a'"),
-        (("dlq", "ls", "--limit", "0"), 2, "--limit: want at least 1"),
+        (("dlq", "ls", "--limit", "0"), 2, "for --limit. Must be >= 1"),
         (("dlq", "show", "99"), 3, "no dead letter 99"),
         (("op", "show", "99"), 3, "no operation 99"),
         (("op", "cancel", "99"), 3, "no operation 99"),

@@ -134,3 +134,18 @@ def test_work_that_nobody_comes_for_is_found_and_then_mended(
     assert (mended.code, mended.err) == (0, "mended: 1 work_without_request\n")
     assert (after.code, after.out) == (0, "nothing is wrong\n")
     assert cli("explain", LATE, "-o", "json").data["verdict"] == "waiting_turn"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("peek", "eu-1/store-1", "--limit", "-1"),
+        ("audit", "--limit", "0"),
+        ("dlq", "show", "9" * 30),
+    ],
+)
+def test_a_number_beyond_reason_is_a_usage_error(cli: Cli, command: tuple[str, ...]) -> None:
+    said = cli(*command)
+
+    assert said.code == 2
+    assert "Traceback" not in said.err
