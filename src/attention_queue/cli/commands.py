@@ -24,6 +24,7 @@ COMMANDS = {
     "watch": (LOOK, f"{_CLI}.live:watch", "One resource, live."),
     "peek": (LOOK, f"{_CLI}.trail:peek", "Look at its messages."),
     "attention": (LOOK, f"{_CLI}.trail:attention", "Who is next, and who waits for what."),
+    "events": (LOOK, f"{_CLI}.events:events", "What a worker does, as it does it."),
     "audit": (LOOK, f"{_CLI}.trail:audit", "Who changed what, and why."),
     "pause": (ACT, f"{_CLI}.states:pause", "Stop serving a resource, for a while or not."),
     "resume": (ACT, f"{_CLI}.states:resume", "Serve it again."),

@@ -7,6 +7,7 @@ from contextlib import ExitStack, asynccontextmanager
 
 from prometheus_client import CollectorRegistry
 
+from attention_queue.observe.feed import Feed
 from attention_queue.observe.health import Health
 from attention_queue.observe.metrics import Metrics, Serving
 from attention_queue.observe.server import ObserveServer
@@ -40,5 +41,8 @@ async def metrics_port(
         if insight is not None:
             gauges = StoreGauges(insight, registry, clock=engine.clock, names=metrics.names)
         refresh = gauges.refresh if gauges else None
-        async with ObserveServer(registry, health, port=port, refresh=refresh) as server:
+        feed = Feed(engine.bus, engine.clock)
+        stack.callback(feed.close)
+        server = ObserveServer(registry, health, port=port, refresh=refresh, feed=feed)
+        async with server:
             yield server

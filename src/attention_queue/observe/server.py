@@ -1,4 +1,4 @@
-"""The port of a worker on loopback: ``/metrics``, ``/livez`` and ``/readyz``.
+"""The port of a worker on loopback: ``/metrics``, ``/events``, ``/livez`` and ``/readyz``.
 
 A thread with the standard library's server, not a web framework in the worker's loop: it answers
 while a handler holds the loop, and so can say that the loop is held; and writing out the metrics
@@ -12,6 +12,7 @@ import re
 import socket
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
@@ -24,12 +25,14 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from attention_queue.errors import InvalidConfig
+from attention_queue.observe.feed import Feed
 from attention_queue.observe.health import Answer, Health
 
 LOOP_ANSWERS = 5.0  # seconds within which a loop that lives has a turn
 REFRESH_WITHIN = 5.0  # seconds; then the gauges of the store are the last ones
 _SLOW_CLIENT = 5.0  # seconds
 _POLL = 0.1  # seconds that a close may wait for the thread
+_PATHS = b"there are /metrics, /events, /livez and /readyz\n"
 _HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 Page = tuple[HTTPStatus, str, bytes]
@@ -46,6 +49,7 @@ class ObserveServer:
         port: int,
         host: str = "127.0.0.1",
         refresh: Callable[[], Coroutine[Any, Any, None]] | None = None,
+        feed: Feed | None = None,
     ) -> None:
         """``refresh`` runs on the loop before each scrape.
 
@@ -56,6 +60,7 @@ class ObserveServer:
             raise InvalidConfig((f"metrics: {host!r} is not loopback, and nobody is asked who",))
         self._registry, self._health = registry, health
         self._address, self._refresh = (host, port), refresh
+        self.feed = feed
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def __aenter__(self) -> ObserveServer:
@@ -92,7 +97,11 @@ class ObserveServer:
                 return _answer(Answer("ok") if turns else Answer("unready", "its loop is held"))
             case "/readyz":
                 return _answer(self._health.ready())
-        return HTTPStatus.NOT_FOUND, "text/plain", b"there are /metrics, /livez and /readyz\n"
+        return (
+            HTTPStatus.NOT_FOUND,
+            "text/plain",
+            _PATHS,
+        )
 
     def _metrics(self, accept: str) -> Page:
         if self._refresh is not None:
@@ -139,6 +148,9 @@ class _Handler(BaseHTTPRequestHandler):
         host = (self.headers.get("Host") or "").lower()
         if re.sub(r":\d+$", "", host) not in _HOSTS:  # a web page that calls itself loopback
             status, kind, body = HTTPStatus.FORBIDDEN, "text/plain", b"ask for localhost\n"
+        elif self.path == "/events" and self.server.pages.feed and self.command == "GET":
+            self._stream(self.server.pages.feed)
+            return
         else:
             path = self.path.partition("?")[0]
             status, kind, body = self.server.pages.page(path, self.headers.get("Accept") or "")
@@ -151,6 +163,16 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     do_HEAD = do_GET
+
+    def _stream(self, feed: Feed) -> None:
+        """Until the listener goes away, or the feed ends."""
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", "application/x-ndjson")
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        with feed.lines() as lines, suppress(OSError):
+            for line in lines:
+                self.wfile.write(line)
 
     def version_string(self) -> str:
         return "attn"

@@ -131,7 +131,7 @@ async def test_a_held_loop_is_told_from_beside_it(
 async def test_another_path_says_which_there_are(stage: Stage) -> None:
     status, _, body = await get(stage.server.port, "/")
 
-    assert (status, body) == (404, "there are /metrics, /livez and /readyz\n")
+    assert (status, body) == (404, "there are /metrics, /events, /livez and /readyz\n")
 
 
 async def test_a_head_has_no_body(stage: Stage) -> None:
