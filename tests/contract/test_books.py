@@ -115,6 +115,21 @@ async def test_a_block_is_entered_with_its_limit(stage: Stage) -> None:
     }
 
 
+async def test_a_request_that_stands_again_is_entered_with_its_reason(stage: Stage) -> None:
+    await stage.open(max_messages=1)
+    await stage.put(*messages(A, 2))
+    more = await stage.begin_one()
+    await stage.finish(more, [(more.loan[0], DONE)])
+    later = await stage.begin_one()
+    await stage.finish(later, [(later.loan[0], Retry(after=SECOND))])
+    names = [f"requests_republished{why}" for why in ("", "_more", "_later")]
+    assert ledger(stage, *names) == {
+        "requests_republished": 2,
+        "requests_republished_more": 1,
+        "requests_republished_later": 1,
+    }
+
+
 async def test_what_is_settled_is_entered_by_outcome(stage: Stage) -> None:
     await stage.open()
     await stage.put(*messages(A, 4))

@@ -45,6 +45,7 @@ class Finishing:
     handled: int
     left: Left = field(default_factory=lambda: Left(0, False))
     events: list[Event] = field(default_factory=list)
+    waits_for: str = "more"  # why a request stands for what is left
 
     def __call__(self, tx: Transaction) -> Finishing:
         begun = self.settling.begun
@@ -75,7 +76,9 @@ class Finishing:
     def _enter(self, tx: Transaction, record: Record) -> None:
         took_ms, end = int(self.duration * 1000), self.ending.end
         tx.books.cycle(record.gid, record.rid, tx.now_ms, end.value, self.handled, took_ms)
-        tx.books.count(record.gid, "requests_republished", int(self.left.republished))
+        if self.left.republished:
+            tx.books.count(record.gid, "requests_republished")
+            tx.books.count(record.gid, f"requests_republished_{self.waits_for}")
         names = (record.group, record.resource, self.settling.begun.plan)
         left = (self.left.backlog, self.left.republished)
         self.events.append(CycleFinished(*names, end, self.handled, self.duration, *left))
@@ -139,16 +142,20 @@ class Finishing:
         if state_at(state[0], state[1], now) is not State.ACTIVE:
             until = state[1] or FOREVER_MS
             tx.run("park", until, until, Hold.STATE.value, rid)
+            self.waits_for = Hold.STATE.value
         elif ending.not_before is not None and ending.hold is not None:
             until = now + max(ending.not_before // MS, 1)
             tx.run("park", until, until, ending.hold.value, rid)
+            self.waits_for = ending.hold.value
         elif request[2] in (Hold.RATE.value, Hold.STOP.value, Hold.HEAD.value) and request[1] > now:
-            return  # another slot's hold stands
+            self.waits_for = request[2]  # another slot's hold stands
         elif due is not None and due <= now:
             wake_timers(tx)  # those whose moment came during this slice are in front of it
             lane = int(self.settling.begun.policy.priority)
             tx.run("to_tail", tx.next(), now, lane, rid)
+            self.waits_for = "more"
         else:
+            self.waits_for = "later" if due is not None else "others"
             tx.run("wait_until", min(moment for moment in (due, ends) if moment is not None), rid)
 
 

@@ -95,6 +95,7 @@ INSERT INTO ledger VALUES(1,'messages_published',10);
 INSERT INTO ledger VALUES(1,'messages_retried',1);
 INSERT INTO ledger VALUES(1,'requests_published',4);
 INSERT INTO ledger VALUES(1,'requests_republished',1);
+INSERT INTO ledger VALUES(1,'requests_republished_more',1);
 DROP TABLE IF EXISTS message;
 CREATE TABLE message (
     rid          INTEGER NOT NULL REFERENCES resource,
