@@ -81,7 +81,6 @@ def ledger_table(group: GroupFigures) -> Table:
     names = ("published", "coalesced", "republished", "wasted")
     return {
         **{name: ledger.get(f"requests_{name}", 0) for name in names},
-        "republished_for": _by_reason(ledger, "requests_republished_"),
         "discarded": _by_reason(ledger, "requests_discarded_"),
         "blocked": _by_reason(ledger, "requests_blocked_"),
     }
